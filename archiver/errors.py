@@ -1,0 +1,224 @@
+"""One tree of errors, grouped by what the caller should do; each group has one exit code.
+
+Every message says what happened, to which object; `remedy` says what to do next. Foreign exceptions are
+translated where they enter, so a caller that handles `ArchiverError` has handled them all.
+"""
+
+from __future__ import annotations
+
+
+class ArchiverError(Exception):
+    """Base of every error this package raises on purpose."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, remedy: str | None = None) -> None:
+        super().__init__(message)
+        self.remedy = remedy
+
+
+# --- 2: the call or its input has to change -----------------------------------------------------------------
+
+
+class UsageError(ArchiverError):
+    """The call cannot be carried out as it was made."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A configuration file, variable or flag is missing or wrong."""
+
+
+class InvalidNameError(UsageError):
+    """A run id, object name or prefix cannot be used as a name."""
+
+
+class InputNotFoundError(UsageError):
+    """A file or folder named by the caller does not exist or cannot be read."""
+
+
+class NotSerialisableError(UsageError):
+    """A value has no JSON form; `path` says where it sits."""
+
+    def __init__(self, message: str, *, path: str, remedy: str | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.path = path
+
+
+class InvalidDocumentError(UsageError):
+    """A document does not have the shape of the schema version it claims."""
+
+
+# --- 3: stale, or refused for safety ------------------------------------------------------------------------
+
+
+class RefusedError(ArchiverError):
+    """Going on would not be safe; nothing was changed."""
+
+    exit_code = 3
+
+
+class StaleCheckpointError(RefusedError):
+    """The world no longer matches the checkpoint."""
+
+
+class StaleWriterError(RefusedError):
+    """Another writer committed this sequence number first, or took the run over."""
+
+
+class LimitExceededError(RefusedError):
+    """A size or a count passed its limit, on write or on read."""
+
+
+class AlreadyExistsError(RefusedError):
+    """A key, folder or object that must be new exists already."""
+
+
+class RedactionUnavailableError(RefusedError):
+    """The redaction engine or a rule file did not load, so nothing may be sealed."""
+
+
+class UntrustedWriterError(RefusedError):
+    """A valid signature by a key that the restorer does not accept for this run."""
+
+
+class BundleTooOldError(RefusedError):
+    """A record may only commit a bundle put less than 24 hours ago."""
+
+
+# --- 4: damaged or incomplete -------------------------------------------------------------------------------
+
+
+class DamagedError(ArchiverError):
+    """Bytes are not what was written, or some are missing."""
+
+    exit_code = 4
+
+
+class MalformedTranscriptError(DamagedError):
+    """A transcript is damaged in its middle; `line` and `column` (1-based) say where."""
+
+    def __init__(self, message: str, *, line: int, column: int, remedy: str | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.line = line
+        self.column = column
+
+
+class ContainerError(DamagedError):
+    """An age file is not well formed or not authentic."""
+
+
+class HeaderError(ContainerError):
+    """The header of an age file is not canonical or not well formed."""
+
+
+class HeaderMacError(ContainerError):
+    """The header of an age file was changed after it was written."""
+
+
+class PayloadError(ContainerError):
+    """The payload of an age file was changed, truncated or extended."""
+
+
+class SignatureError(DamagedError):
+    """A record's signature does not fit its body."""
+
+
+class RecordError(DamagedError):
+    """A record is authentic but does not say what its place demands (name, run, number, form)."""
+
+
+class ChainError(DamagedError):
+    """The records of a run do not form one unbroken chain."""
+
+
+class MissingRecordError(ChainError):
+    """A record inside the chain is gone."""
+
+
+class BundleMissingError(DamagedError):
+    """A committed bundle is not in the store."""
+
+
+class DigestMismatchError(DamagedError):
+    """A bundle or one of its members does not have the digest that was signed."""
+
+
+class ContextMismatchError(DamagedError):
+    """An object belongs to another store, run, task or number than the place it lies in."""
+
+
+class ArchiveFormatError(DamagedError):
+    """The inside of a bundle (zstd, tar, manifest) does not follow the format."""
+
+
+# --- 5: made by a newer version -----------------------------------------------------------------------------
+
+
+class UnsupportedSchemaError(ArchiverError):
+    """A schema or format version that this release does not know; the message names the version needed."""
+
+    exit_code = 5
+
+
+# --- 6: the key is not here ---------------------------------------------------------------------------------
+
+
+class KeyUnavailableError(ArchiverError):
+    """No identity at hand opens the object; `fingerprints` names those that would, when the file says so."""
+
+    exit_code = 6
+
+    def __init__(
+        self, message: str, *, fingerprints: tuple[str, ...] = (), remedy: str | None = None
+    ) -> None:
+        super().__init__(message, remedy=remedy)
+        self.fingerprints = fingerprints
+
+
+class InvalidKeyError(KeyUnavailableError):
+    """A key file or key string is not well formed."""
+
+
+# --- 7: a person must decide --------------------------------------------------------------------------------
+
+
+class NeedsDecisionError(ArchiverError):
+    """Only a person can say whether going on is right."""
+
+    exit_code = 7
+
+
+# --- 8: the store -------------------------------------------------------------------------------------------
+
+
+class StoreError(ArchiverError):
+    """The store did not do what was asked of it."""
+
+    exit_code = 8
+
+
+class StoreUnreachableError(StoreError):
+    """The store cannot be reached or failed half-way."""
+
+
+class StoreDeniedError(StoreError):
+    """The store refused access."""
+
+
+class StoreFullError(StoreError):
+    """The store has no room left."""
+
+
+class ObjectNotFoundError(StoreError):
+    """An object is not in the store."""
+
+
+# --- 9: nothing there ---------------------------------------------------------------------------------------
+
+
+class NoSuchRunError(ArchiverError):
+    """The store has no run, or no checkpoint of it, by that name."""
+
+    exit_code = 9

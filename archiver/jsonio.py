@@ -1,0 +1,90 @@
+"""The one place where JSON becomes values and values become JSON.
+
+orjson does the work; the standard library takes over where orjson refuses what real transcripts hold:
+lone surrogates in `\\uXXXX` escapes and integers beyond 64 bits. `NaN` and infinities are refused.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NoReturn
+
+import orjson
+
+from archiver.errors import NotSerialisableError
+
+_COMPACT = (",", ":")
+_MAX_DEPTH = 900
+
+
+def loads(data: bytes | str) -> Any:
+    """Parse one JSON text; raises `ValueError` (with `pos` where known) on anything else."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        text = data.decode("utf-8") if isinstance(data, bytes) else data
+        try:
+            return json.loads(text, parse_constant=_refuse_constant)
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def dumps(value: Any) -> bytes:
+    """Serialise one JSON value compactly; raises `NotSerialisableError` with the path of what has no form."""
+    try:
+        data = orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS)
+    except (TypeError, orjson.JSONEncodeError):
+        check(value)
+        # Only lone surrogates and integers beyond 64 bits are left: legal in JSON, so keep them, escaped.
+        return json.dumps(
+            value, ensure_ascii=True, separators=_COMPACT, allow_nan=False, default=str
+        ).encode()
+    if b"null" in data:  # orjson writes NaN as null, which would lose the value in silence
+        check(value)
+    return data
+
+
+def canonical(value: Any) -> bytes:
+    """Serialise with sorted keys: the same value always gives the same bytes."""
+    check(value)
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def check(value: Any) -> None:
+    """Raise `NotSerialisableError` for the first value that has no JSON form."""
+    _check(value, "$", 0)
+
+
+def _check(value: Any, path: str, depth: int) -> None:
+    if depth > _MAX_DEPTH:
+        raise NotSerialisableError(f"value at {path} is nested deeper than {_MAX_DEPTH} levels", path=path)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise NotSerialisableError(f"value at {path} is {value}, which JSON cannot hold", path=path)
+    elif isinstance(value, Mapping):
+        _check_mapping(value, path, depth)
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            _check(item, f"{path}[{index}]", depth + 1)
+    elif value is not None and not isinstance(value, str | bool | int | datetime):
+        raise NotSerialisableError(
+            f"value at {path} is of type {type(value).__name__}, which has no JSON form",
+            path=path,
+            remedy="convert it to text, numbers, lists and objects before the checkpoint",
+        )
+
+
+def _check_mapping(value: Mapping[Any, Any], path: str, depth: int) -> None:
+    for key, item in value.items():
+        if not isinstance(key, str):
+            raise NotSerialisableError(
+                f"object at {path} has a key of type {type(key).__name__}, not str", path=path
+            )
+        _check(item, f"{path}.{key}" if key.isidentifier() else f"{path}[{key!r}]", depth + 1)

@@ -1,0 +1,139 @@
+"""The items of one transcript file: many JSON values (or raw chunks) that need not fit in memory."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+from archiver import jsonio
+
+BLOCK = 1 << 20
+
+BlockSource = Callable[[], Iterator[bytes]]
+"""Starts a new pass over the items: blocks of whole lines, each line ending in `\\n` (raw: any chunks)."""
+
+
+class Items:
+    """A re-iterable sequence of JSON texts, one an item, held in memory, in a file or made by a reader.
+
+    As blocks they are lines ending in `\\n`. With `raw=True` the items are chunks of a file that is not one
+    JSON value a line: their concatenation is the file, byte for byte.
+    """
+
+    __slots__ = ("_source", "count", "raw", "size")
+
+    def __init__(self, source: BlockSource, *, count: int | None, size: int, raw: bool = False) -> None:
+        self._source = source
+        self.count = count
+        """Number of items; None while a reader has not been through them."""
+        self.size = size
+        """Bytes of all blocks (of the file as found, for a reader)."""
+        self.raw = raw
+
+    @classmethod
+    def of(cls, values: Iterable[Any]) -> Items:
+        """Items from JSON values; raises `NotSerialisableError` for a value that is none."""
+        return cls.of_lines(jsonio.dumps(value) for value in values)
+
+    @classmethod
+    def of_lines(cls, lines: Iterable[bytes]) -> Items:
+        """Items from JSON texts in memory, each without a line end."""
+        held = tuple(lines)
+        blocks = tuple(line + b"\n" for line in held)
+        return cls(lambda: iter(blocks), count=len(held), size=sum(map(len, blocks)))
+
+    @classmethod
+    def of_chunks(cls, chunks: Iterable[bytes]) -> Items:
+        """Raw items in memory."""
+        held = tuple(chunks)
+        return cls(lambda: iter(held), count=len(held), size=sum(map(len, held)), raw=True)
+
+    @classmethod
+    def in_file(cls, path: Path, *, count: int | None, size: int, raw: bool = False) -> Items:
+        """Items that lie in a file of `size` bytes: lines ending in `\\n`, or raw chunks."""
+        return cls(lambda: _file_blocks(path, raw), count=count, size=size, raw=raw)
+
+    @classmethod
+    def in_files(cls, paths: tuple[Path, ...], *, count: int | None, size: int, raw: bool = False) -> Items:
+        """Items that lie in several files, one after the other."""
+        return cls(
+            lambda: (block for path in paths for block in _file_blocks(path, raw)),
+            count=count,
+            size=size,
+            raw=raw,
+        )
+
+    def blocks(self) -> Iterator[bytes]:
+        """The items as blocks of roughly a megabyte; not raw, each block is whole lines ending in `\\n`."""
+        return self._source()
+
+    def lines(self) -> Iterator[bytes]:
+        """Each item as its JSON text without the line end (raw: each chunk)."""
+        if self.raw:
+            yield from self._source()
+            return
+        for block in self._source():
+            yield from block[:-1].split(b"\n")
+
+    def values(self) -> Iterator[Any]:
+        """Each item parsed; raw chunks as text, or as `{"base64": …}` where they are not UTF-8."""
+        for line in self.lines():
+            yield _chunk_value(line) if self.raw else jsonio.loads(line)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.values()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.lines()) if self.count is None else self.count
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Items) and list(self.lines()) == list(other.lines())
+
+    __hash__ = None  # type: ignore[assignment]  # equality compares contents that may lie in a file
+
+    def __repr__(self) -> str:
+        return f"Items(count={self.count}, size={self.size}, raw={self.raw})"
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            cls._validate,
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                lambda items: list(items.values())
+            ),
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {"type": "array", "items": {}}
+
+    @classmethod
+    def _validate(cls, value: Any) -> Items:
+        if isinstance(value, cls):
+            return value
+        if isinstance(value, list | tuple):
+            return cls.of(value)
+        raise ValueError("items are a list of JSON values")
+
+
+def _file_blocks(path: Path, raw: bool) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            if not raw and not block.endswith(b"\n"):
+                block += file.readline()
+            yield block
+
+
+def _chunk_value(chunk: bytes) -> Any:
+    try:
+        return chunk.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(chunk).decode()}

@@ -1,0 +1,41 @@
+"""What redaction did: counts, places and keyed fingerprints; never a value, its length or an unkeyed hash."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from archiver.model.base import Frozen
+
+Fingerprint = Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
+
+
+class Finding(Frozen):
+    """One credential that redaction replaced, wherever it stood."""
+
+    rule: str
+    kind: str
+    fingerprint: Fingerprint
+    count: int
+    places: tuple[str, ...] = ()
+
+
+class LeftOut(Frozen):
+    """A member that was not carried because it could not be made safe."""
+
+    member: str
+    reason: str
+    rules: tuple[str, ...] = ()
+
+
+class Receipt(Frozen):
+    """All that redaction found in one save."""
+
+    engine: str = ""
+    rules_version: str = ""
+    rules: int = 0
+    findings: tuple[Finding, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    too_short: tuple[str, ...] = ()
+    """Names (never values) of registered secrets that are too short to search for."""

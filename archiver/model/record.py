@@ -1,0 +1,98 @@
+"""The body of a record: signed, sealed, the commit point, and all that `list` and `restore --plan` need."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from archiver.model.base import Frozen, JsonValue, Utc
+from archiver.model.checkpoint import Approval, Budget, Count, Digest, Outcome, Spend
+
+RECORD_FORMAT: Final = 1
+
+RetentionClass = Literal["live", "intermediate", "success", "failure", "hold", "record"]
+RecordKind = Literal["checkpoint", "claim", "skipped"]
+
+
+class BundleRef(Frozen):
+    """The bundle a record commits, by what does not change when its header is re-keyed."""
+
+    name: str
+    payload_sha256: Digest
+    payload_length: Count
+    manifest_sha256: Digest
+    members: Count
+    unpacked: Count
+    """Bytes of all members together."""
+    bases: tuple[int, ...] = ()
+    """Sequence numbers of earlier bundles that hold members of this one."""
+
+
+class Sizes(Frozen):
+    """Bytes at each stage of the save."""
+
+    raw: Count = 0
+    compacted: Count = 0
+    stored: Count = 0
+
+
+class EffectCounts(Frozen):
+    """Effects by status, and the keys a person has to look at before going on."""
+
+    proposed: Count = 0
+    in_progress: Count = 0
+    confirmed: Count = 0
+    uncertain: Count = 0
+    undecided: tuple[str, ...] = ()
+    """Keys of unreplayable effects whose outcome is not known."""
+
+
+class PlanCounts(Frozen):
+    """How far the plan is, and what waits for a person."""
+
+    completed: Count = 0
+    remaining: Count = 0
+    pending_approvals: tuple[Approval, ...] = ()
+
+
+class Record(Frozen):
+    """One link of a run's chain."""
+
+    format: Literal[1] = RECORD_FORMAT
+    kind: RecordKind = "checkpoint"
+    store: str
+    run: str
+    task: str
+    user: str | None = None
+    seq: Annotated[int, Field(ge=1, le=99_999_999)]
+    schema_version: int
+    min_reader: int
+    created_at: Utc
+    checkpoint_at: Utc
+    recorded_at: Utc
+    outcome: Outcome
+    retention: RetentionClass
+    objective: str = ""
+    phase: str = ""
+    note: str = ""
+    iteration: Count = 0
+    turn: Count = 0
+    spend: Spend = Spend()
+    budget: Budget | None = None
+    plan: PlanCounts = PlanCounts()
+    effects: EffectCounts = EffectCounts()
+    dialect: str = "opaque"
+    probes: dict[str, JsonValue] = Field(default_factory=dict)
+    findings: dict[str, int] = Field(default_factory=dict)
+    """Number of findings by rule."""
+    left_out: Count = 0
+    sizes: Sizes = Sizes()
+    writer: str
+    """The signing key, `ed25519:` and base64 of the 32-byte public key."""
+    recipients: tuple[str, ...]
+    """Fingerprints of those the bundle was sealed to."""
+    bundle: BundleRef | None = None
+    previous: Digest | None = None
+    """SHA-256 of the body of the record with the number before; null for the first."""
+    software: str = ""

@@ -1,0 +1,142 @@
+"""What one transcript format means: the words that compaction, repair and redaction share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, Protocol
+
+Role = Literal["system", "user", "assistant", "tool", "meta"]
+Path = tuple[str | int, ...]
+"""Where a leaf sits inside one item: object keys and array indexes, outermost first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call of the model."""
+
+    id: str
+    name: str
+    arguments: Any
+    answered_elsewhere: bool = False
+    """True when no result item is due: a server tool, a terminal call, an approval that waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The answer to one call; `text` is its text content joined by line ends."""
+
+    call_id: str
+    text: str
+    is_error: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one model response."""
+
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_cached: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What one item says; an item is a line of a JSONL transcript or one element of a messages array."""
+
+    role: Role
+    calls: tuple[Call, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+    instruction: str = ""
+    """Text that a person wrote (never tool output, reminders of the harness, or a summary)."""
+    text: str = ""
+    """Text that the model said."""
+    has_reasoning: bool = False
+    message: str | None = None
+    """Id of the model response this item is a piece of; adjacent items with one id are one response."""
+    branch: str | None = None
+    """Id of the side conversation it belongs to; None in the main one."""
+    boundary: bool = False
+    """True for a compaction marker: what the model sees starts after it."""
+    usage: Usage | None = None
+    at: datetime | None = None
+    session: str | None = None
+    cwd: str | None = None
+    git_branch: str | None = None
+    model: str | None = None
+    harness: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """A base64 payload inside an item: where it sits, its media type and the base64 text."""
+
+    path: Path
+    media_type: str
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One way in which a transcript is invalid; `item` is 0-based, `code` a word of a fixed list."""
+
+    code: Literal[
+        "unanswered_call",
+        "orphan_result",
+        "duplicate_result",
+        "duplicate_call",
+        "misplaced_result",
+        "empty_text",
+        "bad_text",
+        "dangling_parent",
+        "bad_order",
+    ]
+    item: int
+    detail: str
+    call_id: str | None = None
+
+
+class Dialect(Protocol):
+    """One transcript format. All methods are pure; an edit returns a new item, its argument stays."""
+
+    name: str
+
+    def facts(self, item: Any) -> Facts:
+        """What the item says; never raises on an item of unexpected shape (role `meta`)."""
+
+    def opaque(self, path: Path) -> bool:
+        """True for a leaf that must survive byte for byte: signatures, encrypted reasoning, ids, images."""
+
+    def problems(self, items: Iterator[Any]) -> list[Problem]:
+        """Every way in which the items, in order, are not valid for their provider or harness."""
+
+    def stub_result(self, item: Any, call_id: str, text: str) -> Any:
+        """The item with the content of that call's result replaced by `text`."""
+
+    def fold(self, item: Any) -> Any:
+        """The item without structured copies of what it says anyway; the same object when there are none."""
+
+    def without_reasoning(self, item: Any) -> Any | None:
+        """The item without its reasoning; None when nothing would be left and it can be dropped."""
+
+    def relinked(self, item: Any, removed: Mapping[str, str | None]) -> Any:
+        """The item with parent links past dropped items mended; `removed` maps a dropped id to its parent."""
+
+    def link(self, item: Any) -> tuple[str | None, str | None]:
+        """The item's own id and its parent's, where the format has such links."""
+
+    def blobs(self, item: Any) -> Iterator[Blob]:
+        """Base64 payloads in the item, such as images."""
+
+    def replace_blob(self, item: Any, path: Path, text: str) -> Any:
+        """The item with the block that holds the payload at `path` replaced by a text block."""
+
+    def error_results(self, calls: Sequence[Call], after: Any, text: str) -> Any:
+        """A new, marked synthetic item that answers `calls` with an error; `after` is the item before it."""
+
+    def with_results(self, item: Any, calls: Sequence[Call], text: str) -> Any:
+        """The (user) item with synthetic error results for `calls` added where the format wants them."""
+
+    def without_result(self, item: Any, call_id: str, occurrence: int = 0) -> Any | None:
+        """The item without that result; None when nothing is left of it."""
