@@ -54,7 +54,10 @@ def dumps(value: Any) -> bytes:
 def canonical(value: Any) -> bytes:
     """Serialise with sorted keys: the same value always gives the same bytes."""
     check(value)
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except (TypeError, orjson.JSONEncodeError):
+        return json.dumps(value, ensure_ascii=True, separators=_COMPACT, sort_keys=True, default=str).encode()
 
 
 def check(value: Any) -> None:

@@ -1,0 +1,54 @@
+# The two commands a newcomer needs are `make demo` and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test check unit wheel soak bench schemas format clean
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	touch $@
+
+# What a user needs, without the tools of development.
+.demo/venv/.installed: pyproject.toml
+	$(PYTHON) -m venv .demo/venv
+	.demo/venv/bin/python -m pip install --quiet --upgrade pip
+	.demo/venv/bin/python -m pip install --quiet .
+	touch $@
+
+demo: .demo/venv/.installed  ## archive, list, show and restore the sample run
+	.demo/venv/bin/python -m pip install --quiet --no-deps --force-reinstall .
+	sh examples/demo.sh .demo/venv/bin .demo/run
+
+test: check unit wheel  ## all checks, as CI runs them
+
+check: $(VENV)/.installed  ## format, lint, types, import contracts, schemas
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tests/generate_schemas.py --check
+
+unit: $(VENV)/.installed  ## unit, contract, property and end-to-end tests
+	$(BIN)/pytest -n auto -m "not soak"
+
+wheel: $(VENV)/.installed  ## the built wheel in a clean environment
+	sh tests/check_wheel.sh $(BIN)/python
+
+soak: $(VENV)/.installed  ## long fuzz, kill and load runs
+	$(BIN)/pytest -m soak
+
+bench: $(VENV)/.installed  ## speed and memory, as ratios within one run
+	$(BIN)/python benchmarks/pipeline.py
+
+schemas: $(VENV)/.installed  ## write the JSON Schemas from the models
+	$(BIN)/python tests/generate_schemas.py
+
+format: $(VENV)/.installed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf .demo $(VENV) dist build

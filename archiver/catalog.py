@@ -1,0 +1,155 @@
+"""What the records of a store say: the newest of each run, and the verified chain of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from archiver import layout, records
+from archiver.errors import (
+    ArchiverError,
+    ChainError,
+    ContextMismatchError,
+    MissingRecordError,
+    NoSuchRunError,
+    ObjectNotFoundError,
+)
+from archiver.model.record import Record
+from archiver.records import Link
+
+if TYPE_CHECKING:
+    from archiver.setup import Setup
+    from archiver.store.base import ObjectInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The newest record of a run, or the error that keeps it from being read."""
+
+    run: str
+    seq: int
+    record: Record | None = None
+    error: ArchiverError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """All records of a run, first to newest, each checked against the one before."""
+
+    run: str
+    links: tuple[Link, ...]
+    writer: str
+    """Name of the writer of the newest record, from the list of trusted writers."""
+
+    @property
+    def head(self) -> Link:
+        return self.links[-1]
+
+    def at(self, seq: int) -> Record:
+        """The record with that number; `NoSuchRunError` when the run has no such checkpoint."""
+        if not 1 <= seq <= len(self.links):
+            raise NoSuchRunError(
+                f"run {self.run} has no checkpoint {seq}",
+                remedy=f"it has numbers 1 to {len(self.links)}",
+            )
+        return self.links[seq - 1].record
+
+
+class Catalog:
+    """Reads records; every one is opened, its signature verified and its writer judged before it is used."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+
+    def numbers(self, run: str) -> list[int]:
+        """The sequence numbers that have a record, ascending; empty when there is no such run."""
+        return sorted(seq for seq, _ in self._objects(run))
+
+    def heads(self) -> Iterator[Head]:
+        """The newest record of each run, by name of the run; a damaged one comes with its error."""
+        newest: dict[str, ObjectInfo] = {}
+        for info in self._setup.store.list("records/"):
+            name = layout.parse(info.name)
+            if isinstance(name, layout.RecordName):
+                newest[name.run] = info  # names are sorted, so the last one is the newest
+        for run, info in newest.items():
+            name = layout.parse(info.name)
+            assert isinstance(name, layout.RecordName)  # noqa: S101 - parsed above
+            try:
+                yield Head(run, name.seq, record=self.read(run, name.seq, info).record)
+            except ArchiverError as error:
+                yield Head(run, name.seq, error=error)
+
+    def head(self, run: str) -> Link | None:
+        """The newest record of the run, or None when there is none."""
+        objects = sorted(self._objects(run), key=lambda pair: pair[0])
+        return self.read(run, *objects[-1]) if objects else None
+
+    def chain(self, run: str) -> Chain:
+        """Every record of the run, verified as one unbroken chain.
+
+        Raises `NoSuchRunError`, `MissingRecordError` (a gap), `ChainError` (a link does not fit, or another
+        writer without a claim), `ContextMismatchError`, and what `records.decode` raises.
+        """
+        objects = sorted(self._objects(run), key=lambda pair: pair[0])
+        if not objects:
+            raise NoSuchRunError(
+                f"the store has no run {run!r}", remedy="`archiver list` shows the runs that are there"
+            )
+        present = {seq for seq, _ in objects}
+        if missing := [seq for seq in range(1, objects[-1][0] + 1) if seq not in present]:
+            raise MissingRecordError(
+                f"run {run}: {_numbers(missing)} missing before record {objects[-1][0]}",
+                remedy="somebody or something removed records; look for the objects in a copy of the store",
+            )
+        links: list[Link] = []
+        for seq, info in objects:
+            link = self.read(run, seq, info)
+            _check_link(link, links[-1] if links else None)
+            links.append(link)
+        writer = self._setup.writers.judge(links[-1].record.writer, run, objects[-1][1].modified)
+        return Chain(run, tuple(links), writer)
+
+    def read(self, run: str, seq: int, info: ObjectInfo | None = None) -> Link:
+        """One record: opened, verified, its writer trusted for the run, its store the configured one."""
+        name = layout.record_name(run, seq)
+        info = info or self._setup.store.head(name)
+        try:
+            sealed = self._setup.store.read(name, limit=records.MAX_RECORD)
+        except ObjectNotFoundError as error:
+            raise MissingRecordError(f"record {seq} of run {run} vanished while it was read") from error
+        link = records.decode(sealed, self._setup.identities, run=run, seq=seq)
+        self._setup.writers.judge(link.record.writer, run, info.modified)
+        expected = self._setup.store_id
+        if expected is not None and link.record.store != expected:
+            raise ContextMismatchError(
+                f"record {seq} of run {run} belongs to store {link.record.store}, not to {expected}"
+            )
+        return link
+
+    def _objects(self, run: str) -> Iterator[tuple[int, ObjectInfo]]:
+        for info in self._setup.store.list(layout.records_prefix(run)):
+            name = layout.parse(info.name)
+            if isinstance(name, layout.RecordName) and name.run == run:
+                yield name.seq, info
+
+
+def _check_link(link: Link, before: Link | None) -> None:
+    record = link.record
+    where = f"run {record.run}: record {record.seq}"
+    if before is None:
+        if record.previous is not None:
+            raise ChainError(f"{where} is the first but names a record before it")
+        return
+    if record.previous != before.sha256:
+        raise ChainError(f"{where} does not follow the record {before.record.seq} that is in the store")
+    if record.task != before.record.task:
+        raise ChainError(f"{where} belongs to another task than the record before it")
+    if record.writer != before.record.writer and record.kind != "claim":
+        raise ChainError(f"{where} was written by another key than the record before it, without a claim")
+
+
+def _numbers(missing: list[int]) -> str:
+    shown = ", ".join(map(str, missing[:5])) + (", …" if len(missing) > 5 else "")
+    return f"record{'s' if len(missing) > 1 else ''} {shown} {'are' if len(missing) > 1 else 'is'}"

@@ -1,0 +1,117 @@
+"""A checkpoint as the files of a bundle, and back."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from archiver import jsonio
+from archiver.errors import ArchiveFormatError
+from archiver.model import Checkpoint, Frozen, Items, Member, Receipt, Transcript
+
+STATE = "checkpoint.json"
+EFFECTS = "effects.jsonl"
+EVIDENCE = "evidence.jsonl"
+RECEIPT = "receipt.json"
+
+_APART = {"effects", "evidence"}
+
+
+def member(path: str, data: bytes) -> Member:
+    """A member held in memory."""
+    return Member(path, data, len(data), hashlib.sha256(data).hexdigest())
+
+
+def of_state(checkpoint: Checkpoint) -> tuple[Member, Member, Member]:
+    """`checkpoint.json` without what has members of its own, `effects.jsonl` and `evidence.jsonl`."""
+    document = checkpoint.document(
+        exclude=dict.fromkeys(_APART, True)
+        | {
+            "transcript": {"parts": {"__all__": {"items"}}},
+            "full_transcript": {"parts": {"__all__": {"items"}}},
+        }
+    )
+    return (
+        member(STATE, jsonio.canonical(document)),
+        member(EFFECTS, _lines(checkpoint.effects)),
+        member(EVIDENCE, _lines(checkpoint.evidence)),
+    )
+
+
+def of_receipt(receipt: Receipt) -> Member:
+    """`receipt.json`: what redaction did in this save."""
+    return member(RECEIPT, jsonio.canonical(receipt.document()))
+
+
+def document_in(folder: Path) -> dict[str, Any]:
+    """The checkpoint document of an unpacked bundle, in the schema version it was written in.
+
+    Items stay in their segment files; `with_items` puts them back once the document is migrated.
+    """
+    document = _read_json(folder, STATE)
+    if not isinstance(document, dict):
+        raise ArchiveFormatError(f"{STATE} is not a JSON object")
+    document["effects"] = _read_lines(folder, EFFECTS)
+    document["evidence"] = _read_lines(folder, EVIDENCE)
+    return document
+
+
+def receipt_in(folder: Path) -> Receipt:
+    """The receipt of an unpacked bundle."""
+    try:
+        return Receipt.model_validate(_read_json(folder, RECEIPT))
+    except ValueError as error:
+        raise ArchiveFormatError(f"{RECEIPT} does not have the shape of a receipt") from error
+
+
+def with_items(checkpoint: Checkpoint, folder: Path, known: frozenset[str]) -> Checkpoint:
+    """The checkpoint with each part's items read from its segments in `folder`.
+
+    `known` are the paths that the manifest lists: a segment elsewhere is refused, wherever it points.
+    """
+    return checkpoint.model_copy(
+        update={
+            name: _filled(transcript, folder, known)
+            for name in ("transcript", "full_transcript")
+            if (transcript := getattr(checkpoint, name)) is not None
+        }
+    )
+
+
+def _filled(transcript: Transcript, folder: Path, known: frozenset[str]) -> Transcript:
+    parts = []
+    for part in transcript.parts:
+        if not part.segments:
+            parts.append(part)
+            continue
+        if strange := [segment for segment in part.segments if segment not in known]:
+            raise ArchiveFormatError(f"{STATE} names segments that the bundle does not hold: {strange[:3]!r}")
+        paths = tuple(folder / segment for segment in part.segments)
+        size = sum(path.stat().st_size for path in paths)
+        items = Items.in_files(paths, count=None, size=size, raw=part.media == "raw")
+        parts.append(part.model_copy(update={"items": items}))
+    return transcript.model_copy(update={"parts": tuple(parts)})
+
+
+def _lines(models: Iterable[Frozen]) -> bytes:
+    return b"".join(jsonio.canonical(model.document()) + b"\n" for model in models)
+
+
+def _read_json(folder: Path, name: str) -> Any:
+    try:
+        return jsonio.loads((folder / name).read_bytes())
+    except FileNotFoundError as error:
+        raise ArchiveFormatError(f"the bundle holds no {name}") from error
+    except ValueError as error:
+        raise ArchiveFormatError(f"{name} is not JSON: {error}") from error
+
+
+def _read_lines(folder: Path, name: str) -> list[Any]:
+    try:
+        return [jsonio.loads(line) for line in (folder / name).read_bytes().splitlines()]
+    except FileNotFoundError as error:
+        raise ArchiveFormatError(f"the bundle holds no {name}") from error
+    except ValueError as error:
+        raise ArchiveFormatError(f"{name} is not JSON lines: {error}") from error
