@@ -105,8 +105,12 @@ class Dialect(Protocol):
     def facts(self, item: Any) -> Facts:
         """What the item says; never raises on an item of unexpected shape (role `meta`)."""
 
-    def opaque(self, path: Path) -> bool:
-        """True for a leaf that must survive byte for byte: signatures, encrypted reasoning, ids, images."""
+    def opaque(self, path: Path, item: Any = None) -> bool:
+        """True for a leaf that must survive byte for byte: signatures, encrypted reasoning, ids, images.
+
+        With `item` the type of the container and the shape of the value count too; without it the place alone
+        decides, which cannot tell an image from a document given as plain text.
+        """
 
     def problems(self, items: Iterator[Any]) -> list[Problem]:
         """Every way in which the items, in order, are not valid for their provider or harness."""

@@ -1,0 +1,286 @@
+"""Content blocks of Anthropic messages: what they say, what is opaque in them, and edits that copy on write.
+
+Shapes as in the Messages API reference (platform.claude.com/docs/en/api/messages). A *message* is
+`{"role": …, "content": str | [block, …]}`; a *content* is its second value. Nothing here changes an argument.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from archiver.transcripts.dialect import Blob, Call, Path, ToolResult, Usage
+
+CLIENT_CALL = "tool_use"
+SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
+REASONING = frozenset({"thinking", "redacted_thinking"})
+_BLOB_BLOCKS = frozenset({"image", "document"})
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/_\-\r\n]*=*[\r\n]*")
+_ID = re.compile(r"[A-Za-z0-9_.:@/\-]{1,200}")
+_SEALED_KEYS = frozenset({"encrypted_content", "encrypted_index", "encrypted_stdout"})
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a content says: client and server calls, results of client calls, its texts, and reasoning."""
+
+    calls: tuple[Call, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+    texts: tuple[str, ...] = ()
+    has_reasoning: bool = False
+    compacted: bool = False
+
+
+def said(content: Any) -> Said:
+    """Read a content; unknown blocks and wrong shapes say nothing."""
+    if isinstance(content, str):
+        return Said(texts=(content,))
+    if not isinstance(content, list):
+        return Said()
+    calls: list[Call] = []
+    results: list[ToolResult] = []
+    texts: list[str] = []
+    kinds = set()
+    for block in content:
+        if not isinstance(block, dict):
+            continue
+        kind = block.get("type")
+        kinds.add(kind if isinstance(kind, str) else None)
+        if kind == "text" and isinstance(block.get("text"), str):
+            texts.append(block["text"])
+        elif kind == "tool_result" and isinstance(block.get("tool_use_id"), str):
+            results.append(_result(block))
+        elif (kind == CLIENT_CALL or kind in SERVER_CALLS) and isinstance(block.get("id"), str):
+            calls.append(_call(block, elsewhere=kind != CLIENT_CALL))
+    return Said(
+        tuple(calls), tuple(results), tuple(texts), not REASONING.isdisjoint(kinds), "compaction" in kinds
+    )
+
+
+def _call(block: dict[str, Any], *, elsewhere: bool) -> Call:
+    name = block.get("name")
+    return Call(block["id"], name if isinstance(name, str) else "", block.get("input"), elsewhere)
+
+
+def _result(block: dict[str, Any]) -> ToolResult:
+    return ToolResult(block["tool_use_id"], joined_text(block.get("content")), block.get("is_error") is True)
+
+
+def joined_text(content: Any) -> str:
+    """The text of a content, blocks joined by line ends; what is not text is left out."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    texts = [
+        block.get("text") for block in content if isinstance(block, dict) and block.get("type") == "text"
+    ]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def usage_of(usage: Any) -> Usage | None:
+    """Tokens of a response: `tokens_in` were not read from the cache, `tokens_cached` were."""
+    if not isinstance(usage, dict):
+        return None
+    return Usage(
+        tokens_in=_count(usage.get("input_tokens")) + _count(usage.get("cache_creation_input_tokens")),
+        tokens_out=_count(usage.get("output_tokens")),
+        tokens_cached=_count(usage.get("cache_read_input_tokens")),
+    )
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+# Opaque leaves. `content` is None where only the path is known: then container and key decide alone.
+
+
+def opaque(path: Path, content: Any) -> bool:
+    """True for an opaque leaf; `path` starts with the index of a block in `content`."""
+    if len(path) < 2 or not isinstance(path[0], int):
+        return False
+    block = at(content, path[:1])
+    return _opaque_in_block(path[1:], block, block.get("type") if isinstance(block, dict) else None)
+
+
+def _opaque_in_block(path: Path, block: Any, kind: Any) -> bool:
+    key = path[0]
+    if len(path) == 1:
+        return _opaque_key(key, kind) and _shaped(key, at(block, path))
+    if key == "source":
+        return opaque_source(path[1:], at(block, ("source",)))
+    if key == "content" and kind != CLIENT_CALL:
+        return _opaque_in_result(path[1:], at(block, ("content",)), server=kind not in ("tool_result", None))
+    if key == "citations":
+        return path[-1] in _SEALED_KEYS and len(path) == 3
+    return path in (("caller", "tool_id"), ("container", "id"))
+
+
+def _opaque_key(key: object, kind: Any) -> bool:
+    if key == "signature":
+        return kind in ("thinking", None)
+    if key == "data":
+        return kind in ("redacted_thinking", None)
+    if key == "id":
+        return kind in (CLIENT_CALL, None) or kind in SERVER_CALLS
+    if key == "tool_use_id":
+        return kind is None or (isinstance(kind, str) and kind.endswith("tool_result"))
+    return key in _SEALED_KEYS and kind not in (CLIENT_CALL, "tool_result", "text")
+
+
+def opaque_source(path: Path, source: Any) -> bool:
+    """True for the base64 text or file id of an image or document; a text source is text like any other."""
+    if path == ("data",):
+        return _is(source, "base64") and _shaped("data", at(source, path))
+    if path == ("file_id",):
+        return _shaped("file_id", at(source, path))
+    return len(path) > 2 and path[0] == "content" and _opaque_picture(path[1:], at(source, ("content",)))
+
+
+def _opaque_picture(path: Path, content: Any) -> bool:
+    return len(path) > 2 and path[1] == "source" and opaque_source(path[2:], at(content, (path[0], "source")))
+
+
+def _opaque_in_result(path: Path, content: Any, *, server: bool) -> bool:
+    """Inside a result: pictures anywhere, sealed fields only where the provider itself wrote the result."""
+    if _opaque_picture(path, content):
+        return True
+    if not server:
+        return False
+    return path[-1] in _SEALED_KEYS or path[-3:] == ("content", "source", "data")
+
+
+def _is(container: Any, kind: str) -> bool:
+    return container is None or (isinstance(container, dict) and container.get("type") == kind)
+
+
+def _shaped(key: object, value: Any) -> bool:
+    if value is None:
+        return True
+    if not isinstance(value, str):
+        return False
+    pattern = _ID if key in ("id", "tool_use_id", "file_id") else _BASE64
+    return pattern.fullmatch(value) is not None
+
+
+def is_id(value: Any) -> bool:
+    """True for text that has the shape of an id."""
+    return isinstance(value, str) and _ID.fullmatch(value) is not None
+
+
+# Places and edits.
+
+
+def at(value: Any, path: Path) -> Any:
+    """The value at `path`, or None where the path leads nowhere."""
+    for step in path:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+def put(value: Any, path: Path, new: Any) -> Any:
+    """`value` with `new` at `path`; only the containers on the way are copied, key order stays."""
+    if not path:
+        return new
+    copy: Any = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = put(value[path[0]], path[1:], new)
+    return copy
+
+
+def blobs(content: Any, base: Path) -> Iterator[Blob]:
+    """Base64 images and documents, also inside results; `base` is the path of `content`."""
+    if not isinstance(content, list):
+        return
+    for index, block in enumerate(content):
+        if not isinstance(block, dict):
+            continue
+        place = (*base, index)
+        if block.get("type") in _BLOB_BLOCKS:
+            yield from _source_blobs(block.get("source"), (*place, "source"))
+        elif block.get("type") == "tool_result":
+            yield from blobs(block.get("content"), (*place, "content"))
+
+
+def _source_blobs(source: Any, place: Path) -> Iterator[Blob]:
+    if not isinstance(source, dict):
+        return
+    data, media = source.get("data"), source.get("media_type")
+    if source.get("type") == "base64" and isinstance(data, str):
+        yield Blob((*place, "data"), media if isinstance(media, str) else "application/octet-stream", data)
+    elif source.get("type") == "content":
+        yield from blobs(source.get("content"), (*place, "content"))
+
+
+def replace_blob(item: Any, path: Path, text: str) -> Any:
+    """The item with the block around `path` (`…, "source", "data"`) replaced by a text block."""
+    return put(item, path[:-2], {"type": "text", "text": text})
+
+
+def stub_result(content: Any, call_id: str, text: str) -> Any:
+    """The content with what that call's result holds replaced by `text`; the same object if there is none."""
+    return _changed(content, lambda block: {**block, "content": text} if _answers(block, call_id) else block)
+
+
+def without_reasoning(content: Any) -> Any:
+    """The content without reasoning blocks; the same object if there are none."""
+    if not isinstance(content, list):
+        return content
+    kept = [block for block in content if not (isinstance(block, dict) and block.get("type") in REASONING)]
+    return content if len(kept) == len(content) else kept
+
+
+def with_results(content: Any, calls: Sequence[Call], text: str) -> Any:
+    """The content with error results for `calls` behind its leading results, before everything else."""
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) and content else []
+    if isinstance(content, list):
+        blocks = list(content)
+    held = {block.get("tool_use_id") for block in blocks if isinstance(block, dict)}
+    due = [call for call in calls if call.id not in held]
+    if not due:
+        return content
+    leading = 0
+    while leading < len(blocks) and _is_result(blocks[leading]):
+        leading += 1
+    return [*blocks[:leading], *error_blocks(due, text), *blocks[leading:]]
+
+
+def without_result(content: Any, call_id: str, occurrence: int) -> Any:
+    """The content without the `occurrence`-th (0-based) result of that call, or the same object."""
+    if not isinstance(content, list):
+        return content
+    places = [index for index, block in enumerate(content) if _answers(block, call_id)]
+    if occurrence >= len(places):
+        return content
+    gone = places[occurrence]
+    return [*content[:gone], *content[gone + 1 :]]
+
+
+def error_blocks(calls: Sequence[Call], text: str) -> list[dict[str, Any]]:
+    """One error result a call."""
+    return [
+        {"type": "tool_result", "tool_use_id": call.id, "content": text, "is_error": True} for call in calls
+    ]
+
+
+def _changed(content: Any, change: Any) -> Any:
+    if not isinstance(content, list):
+        return content
+    blocks = [change(block) for block in content]
+    return (
+        content if all(new is old or new == old for new, old in zip(blocks, content, strict=True)) else blocks
+    )
+
+
+def _is_result(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "tool_result"
+
+
+def _answers(block: Any, call_id: str) -> bool:
+    return _is_result(block) and block.get("tool_use_id") == call_id

@@ -1,0 +1,242 @@
+"""Dialect "claude-code": items are the lines of a Claude Code session file, or of its stream-json output.
+
+A message line wraps an Anthropic message under `message`; one response is split over several lines that share
+`message.id`. Other lines (snapshots, summaries, progress, attachments) are carried as they are.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from archiver.transcripts import blocks
+from archiver.transcripts.checks import text_problems
+from archiver.transcripts.dialect import Blob, Call, Facts, Path, Problem
+from archiver.transcripts.pairing import Pairing
+from archiver.transcripts.typed import typed
+
+_CONTENT: Path = ("message", "content")
+_ID_KEYS = frozenset(
+    {
+        *("uuid", "parentUuid", "logicalParentUuid", "sessionId", "session_id", "leafUuid", "messageId"),
+        *("requestId", "request_id", "promptId", "agentId", "toolUseID", "parentToolUseID"),
+        *("sourceToolAssistantUUID", "sourceToolUseID", "parent_tool_use_id", "bridgeSessionId"),
+    }
+)
+_ID_PLACES = frozenset({("message", "id"), ("message", "container", "id"), ("snapshot", "messageId")})
+_ID_LISTS = frozenset({"compactedToolIds", "retractedMessageUuids", "clearedAttachmentUUIDs"})
+_COPIES = ("toolUseResult", "tool_use_result")
+_COPIED = (
+    "isSidechain",
+    "userType",
+    "entrypoint",
+    "cwd",
+    "sessionId",
+    "version",
+    "gitBranch",
+    "slug",
+    "agentId",
+)
+_SYNTHETIC = uuid.UUID("6f7d4a52-54c6-5d0a-9f0e-3a4f5f4f8d11")
+
+
+class ClaudeCode:
+    """Claude Code sessions; the order is the file's, the tree is that of `uuid` and `parentUuid`."""
+
+    name = "claude-code"
+
+    def facts(self, item: Any) -> Facts:
+        if not isinstance(item, dict):
+            return Facts("meta")
+        message = item.get("message")
+        if item.get("type") not in ("user", "assistant") or not isinstance(message, dict):
+            return _meta_facts(item)
+        said = blocks.said(message.get("content"))
+        person = item["type"] == "user" and _person(item)
+        return Facts(
+            item["type"],
+            calls=said.calls,
+            results=said.results,
+            instruction=typed(said.texts) if person else "",
+            text="\n".join(said.texts) if item["type"] == "assistant" else "",
+            has_reasoning=said.has_reasoning,
+            message=_text(message.get("id")) if item["type"] == "assistant" else None,
+            branch=_branch(item),
+            usage=blocks.usage_of(message.get("usage")),
+            at=_moment(item.get("timestamp")),
+            session=_session(item),
+            cwd=_text(item.get("cwd")),
+            git_branch=_text(item.get("gitBranch")),
+            model=_model(message.get("model")),
+            harness=_harness(item.get("version")),
+        )
+
+    def opaque(self, path: Path, item: Any = None) -> bool:
+        if len(path) == 1:
+            return path[0] in _ID_KEYS and _id_or_unknown(item, path)
+        if path[:2] == _CONTENT:
+            return blocks.opaque(path[2:], blocks.at(item, _CONTENT))
+        if path in _ID_PLACES or (len(path) >= 2 and path[-2] in _ID_LISTS and len(path) <= 3):
+            return _id_or_unknown(item, path)
+        return path == ("toolUseResult", "file", "base64")
+
+    def problems(self, items: Iterator[Any]) -> list[Problem]:
+        pairings: dict[str | None, Pairing] = {}
+        found: list[Problem] = []
+        known: set[str] = set()
+        parents: list[tuple[int, str]] = []
+        for index, item in enumerate(items):
+            own, parent = self.link(item)
+            if own is not None:
+                known.add(own)
+            if parent is not None and not item.get("isSidechain"):
+                parents.append((index, parent))
+            facts = self.facts(item)
+            pairing = pairings.setdefault(facts.branch, Pairing())
+            if facts.boundary:
+                pairing.boundary()
+            if facts.role in ("user", "assistant"):
+                found.extend(text_problems(index, item["message"].get("content"), facts))
+            if facts.role == "assistant":
+                pairing.called(index, facts.calls, facts.message)
+            elif facts.role == "user":
+                pairing.answered(index, facts.results)
+        for pairing in pairings.values():
+            found += [*pairing.problems, *pairing.unanswered()]
+        found += [
+            Problem("dangling_parent", index, "the parent line is not in the file")
+            for index, parent in parents
+            if parent not in known
+        ]
+        return sorted(found, key=lambda problem: problem.item)
+
+    def stub_result(self, item: Any, call_id: str, text: str) -> Any:
+        changed = _with_content(item, blocks.stub_result(blocks.at(item, _CONTENT), call_id, text))
+        return item if changed is item else self.fold(changed)
+
+    def fold(self, item: Any) -> Any:
+        if not isinstance(item, dict) or not any(key in item for key in _COPIES):
+            return item
+        if not blocks.said(blocks.at(item, _CONTENT)).results:
+            return item
+        return {key: value for key, value in item.items() if key not in _COPIES}
+
+    def without_reasoning(self, item: Any) -> Any | None:
+        content = blocks.without_reasoning(blocks.at(item, _CONTENT))
+        return None if content == [] else _with_content(item, content)
+
+    def relinked(self, item: Any, removed: Mapping[str, str | None]) -> Any:
+        changes = {}
+        for key in ("parentUuid", "logicalParentUuid", "leafUuid"):
+            target = item.get(key) if isinstance(item, dict) else None
+            seen = set()
+            while isinstance(target, str) and target in removed and target not in seen:
+                seen.add(target)
+                target = removed[target]
+            if seen:
+                changes[key] = target
+        return {**item, **changes} if changes else item
+
+    def link(self, item: Any) -> tuple[str | None, str | None]:
+        if not isinstance(item, dict):
+            return None, None
+        return _text(item.get("uuid")), _text(item.get("parentUuid"))
+
+    def blobs(self, item: Any) -> Iterator[Blob]:
+        yield from blocks.blobs(blocks.at(item, _CONTENT), _CONTENT)
+        picture = blocks.at(item, ("toolUseResult", "file"))
+        if isinstance(picture, dict) and isinstance(picture.get("base64"), str):
+            media = _text(picture.get("type")) or "application/octet-stream"
+            yield Blob(("toolUseResult", "file", "base64"), media, picture["base64"])
+
+    def replace_blob(self, item: Any, path: Path, text: str) -> Any:
+        if path[0] == "toolUseResult":
+            return {**item, "toolUseResult": text}
+        return blocks.replace_blob(item, path, text)
+
+    def error_results(self, calls: Sequence[Call], after: Any, text: str) -> Any:
+        own, parent = self.link(after)
+        name = "\n".join((own or "", *(call.id for call in calls)))
+        line: dict[str, Any] = {"parentUuid": own or parent}
+        line.update({key: after[key] for key in _COPIED if isinstance(after, dict) and key in after})
+        line["type"] = "user"
+        line["message"] = {"role": "user", "content": blocks.error_blocks(calls, text)}
+        line["uuid"] = str(uuid.uuid5(_SYNTHETIC, name))
+        if isinstance(after, dict) and "timestamp" in after:
+            line["timestamp"] = after["timestamp"]
+        line["isSynthetic"] = True
+        if own is not None and after.get("type") == "assistant":
+            line["sourceToolAssistantUUID"] = own
+        return line
+
+    def with_results(self, item: Any, calls: Sequence[Call], text: str) -> Any:
+        return _with_content(item, blocks.with_results(blocks.at(item, _CONTENT), calls, text))
+
+    def without_result(self, item: Any, call_id: str, occurrence: int = 0) -> Any | None:
+        content = blocks.without_result(blocks.at(item, _CONTENT), call_id, occurrence)
+        if content == []:
+            return None
+        changed = _with_content(item, content)
+        if changed is item or blocks.said(content).results:
+            return changed
+        return {key: value for key, value in changed.items() if key not in _COPIES}
+
+
+def _meta_facts(item: dict[str, Any]) -> Facts:
+    return Facts(
+        "meta",
+        branch=_branch(item),
+        boundary=item.get("type") == "system" and item.get("subtype") == "compact_boundary",
+        at=_moment(item.get("timestamp")),
+        session=_session(item),
+        cwd=_text(item.get("cwd")),
+        git_branch=_text(item.get("gitBranch")),
+        model=_model(item.get("model")),
+        harness=_harness(item.get("version") or item.get("claude_code_version")),
+    )
+
+
+def _person(item: dict[str, Any]) -> bool:
+    return _branch(item) is None and not (item.get("isMeta") or item.get("isCompactSummary"))
+
+
+def _branch(item: dict[str, Any]) -> str | None:
+    if item.get("isSidechain") is True:
+        return _text(item.get("agentId")) or "sidechain"
+    return _text(item.get("parent_tool_use_id"))
+
+
+def _session(item: dict[str, Any]) -> str | None:
+    return _text(item.get("sessionId")) or _text(item.get("session_id"))
+
+
+def _model(value: Any) -> str | None:
+    return None if value == "<synthetic>" else _text(value)
+
+
+def _harness(version: Any) -> str | None:
+    return f"claude-code {version}" if isinstance(version, str) and version else None
+
+
+def _moment(value: Any) -> datetime | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _id_or_unknown(item: Any, path: Path) -> bool:
+    return item is None or blocks.is_id(blocks.at(item, path))
+
+
+def _with_content(item: Any, content: Any) -> Any:
+    return item if content is blocks.at(item, _CONTENT) else blocks.put(item, _CONTENT, content)

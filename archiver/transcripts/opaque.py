@@ -1,0 +1,55 @@
+"""Dialect "opaque": nothing is known of the items, so nothing in them is judged or edited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from archiver.transcripts.dialect import Blob, Call, Facts, Path, Problem
+
+_FACTS = Facts("meta")
+
+
+class Opaque:
+    """Any other JSON, JSONL or text: redacted and kept whole."""
+
+    name = "opaque"
+
+    def facts(self, item: Any) -> Facts:
+        return _FACTS
+
+    def opaque(self, path: Path, item: Any = None) -> bool:
+        return False
+
+    def problems(self, items: Iterator[Any]) -> list[Problem]:
+        return []
+
+    def stub_result(self, item: Any, call_id: str, text: str) -> Any:
+        return item
+
+    def fold(self, item: Any) -> Any:
+        return item
+
+    def without_reasoning(self, item: Any) -> Any | None:
+        return item
+
+    def relinked(self, item: Any, removed: Mapping[str, str | None]) -> Any:
+        return item
+
+    def link(self, item: Any) -> tuple[str | None, str | None]:
+        return None, None
+
+    def blobs(self, item: Any) -> Iterator[Blob]:
+        return iter(())
+
+    def replace_blob(self, item: Any, path: Path, text: str) -> Any:
+        return item
+
+    def error_results(self, calls: Sequence[Call], after: Any, text: str) -> Any:
+        raise NotImplementedError("an opaque transcript has no calls")
+
+    def with_results(self, item: Any, calls: Sequence[Call], text: str) -> Any:
+        return item
+
+    def without_result(self, item: Any, call_id: str, occurrence: int = 0) -> Any | None:
+        return item

@@ -1,0 +1,81 @@
+"""Which calls are answered: one judge for a conversation, fed message by message.
+
+The rule is that of the Messages API: all calls of a response are answered together, each once, in the next
+user message. Items that belong to one message (adjacent ones of the same side, or pieces with one message
+id) are judged as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from archiver.transcripts.dialect import Call, Problem, ToolResult
+
+
+class Pairing:
+    """Calls and results of one conversation in their order; memory grows with the number of calls only."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+        self._called: dict[str, int] = {}
+        self._open: dict[str, int] = {}
+        self._late: dict[str, int] = {}
+        self._answered: set[str] = set()
+        self._excused: set[str] = set()
+        self._group: str | None = None
+        self._answering = False
+
+    def called(self, item: int, calls: Sequence[Call], group: str | None) -> None:
+        """A piece of a model response; pieces of one response carry the same `group`, if they have one."""
+        if self._answering and (group is None or group != self._group):
+            self._late.update(self._open)
+            self._open.clear()
+        self._answering = False
+        self._group = group
+        for call in calls:
+            if call.id in self._called:
+                self._problem("duplicate_call", item, call.id, "a second call with this id")
+                continue
+            self._called[call.id] = item
+            if not call.answered_elsewhere:
+                self._open[call.id] = item
+
+    def answered(self, item: int, results: Sequence[ToolResult]) -> None:
+        """A piece of a user message, with or without results."""
+        self._answering = True
+        for result in results:
+            self._result(item, result.call_id)
+
+    def _result(self, item: int, call_id: str) -> None:
+        if call_id in self._answered:
+            self._problem("duplicate_result", item, call_id, "the call was answered before")
+        elif call_id in self._open:
+            del self._open[call_id]
+            self._answered.add(call_id)
+        elif call_id in self._late:
+            del self._late[call_id]
+            self._answered.add(call_id)
+            self._problem("misplaced_result", item, call_id, "the result is not in the next user message")
+        elif call_id in self._excused:
+            self._excused.remove(call_id)
+            self._answered.add(call_id)
+        else:
+            self._problem("orphan_result", item, call_id, "no call has this id")
+
+    def boundary(self) -> None:
+        """What the model sees starts anew: calls still open before it are history."""
+        self._excused.update(self._open, self._late)
+        self._open.clear()
+        self._late.clear()
+        self._group = None
+        self._answering = False
+
+    def unanswered(self) -> list[Problem]:
+        """The calls that no result came for."""
+        return [
+            Problem("unanswered_call", item, "no result came for this call", call_id)
+            for call_id, item in (*self._late.items(), *self._open.items())
+        ]
+
+    def _problem(self, code: str, item: int, call_id: str, detail: str) -> None:
+        self.problems.append(Problem(code, item, detail, call_id))  # type: ignore[arg-type]  # a word of the list
