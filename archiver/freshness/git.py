@@ -1,0 +1,237 @@
+"""Ask git about a repository that nobody trusts: nothing its configuration names is ever run.
+
+Two measures. Questions about commits run with everything overridden that a repository's configuration can
+make git start (fsmonitor, hooks, transports, pagers), and never touch a file of the work tree. The one
+question that does, whether the tree is dirty, would run clean filters: it is asked through a private git
+folder with a configuration of our own, so the repository's is not even read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import selectors
+import shutil
+import signal
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+
+OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+_MAX_OUTPUT = 1 << 16
+
+# In the order git applies them these beat the repository's own files. `safe.directory` lets us look at other
+# people's repositories: what it protects from, the next lines switch off.
+_OVERRIDES = {
+    "safe.directory": "*",
+    "safe.bareRepository": "explicit",
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "core.attributesFile": os.devnull,
+    "core.excludesFile": os.devnull,
+    "core.pager": "cat",
+    "core.editor": "false",
+    "core.askPass": "false",
+    "core.sshCommand": "false",
+    "core.gitProxy": "",
+    "core.alternateRefsCommand": "false",
+    "credential.helper": "",
+    "diff.external": "",
+    "log.showSignature": "false",
+    "submodule.recurse": "false",
+    "protocol.allow": "never",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+}
+
+
+class GitError(Exception):
+    """Git cannot answer; the text says why. Stays inside this package."""
+
+
+class NoRepositoryError(GitError):
+    """The folder is in no repository."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """Commits that only one of two commits has in its history."""
+
+    ahead: int
+    behind: int
+
+
+class Repository:
+    """The repository around a folder, with one deadline for all questions asked of it."""
+
+    def __init__(self, folder: Path, timeout: float) -> None:
+        self._folder = folder.absolute()
+        self._deadline = monotonic() + timeout
+        if not self._folder.is_dir():
+            raise NoRepositoryError(f"there is no folder {self._folder} on this machine")
+        self.git_folder = self._ask_path("--git-dir")
+
+    def head(self) -> str | None:
+        """The commit that HEAD stands at; None before the first commit."""
+        status, out = self._run("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        found = out.decode("ascii", "replace").strip()
+        return found if status == 0 and OBJECT_ID.fullmatch(found) else None
+
+    def branch(self) -> str | None:
+        """The branch that HEAD names; None when it is detached."""
+        status, out = self._run("symbolic-ref", "--quiet", "--short", "HEAD")
+        return out.decode("utf-8", "replace").strip() or None if status == 0 else None
+
+    def has_commit(self, commit: str) -> bool:
+        """Whether the commit is here; nothing is fetched to find out."""
+        status, _ = self._run("cat-file", "-e", f"{_checked(commit)}^{{commit}}")
+        return status == 0
+
+    def distance(self, ours: str, theirs: str) -> Distance:
+        """How many commits `ours` has that `theirs` has not, and the other way round."""
+        span = f"{_checked(ours)}...{_checked(theirs)}"
+        status, out = self._run("rev-list", "--left-right", "--count", "--end-of-options", span, "--")
+        counts = out.split()
+        if status != 0 or len(counts) != 2:
+            raise GitError("git cannot compare the two commits")
+        return Distance(int(counts[0]), int(counts[1]))
+
+    def dirty(self) -> bool | None:
+        """Whether files differ from HEAD or are untracked; None where that cannot be found out safely.
+
+        Submodules are not entered, and content filters such as LFS are not run: a file that only a filter
+        can compare counts as changed.
+        """
+        head = self.head()
+        if head is None:
+            return None
+        try:
+            tree = self._ask_path("--show-toplevel")
+            common = self._ask_path("--git-common-dir")
+        except GitError:
+            return None
+        with tempfile.TemporaryDirectory(prefix="archiver-git-") as private:
+            environ = _private_folder(Path(private), head, tree, self.git_folder, common)
+            status, out = self._run(
+                "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=all",
+                "--no-renames", environ=environ, one_byte=True,
+            )  # fmt: skip
+        return None if status != 0 else bool(out)
+
+    def _ask_path(self, question: str) -> Path:
+        status, out = self._run("rev-parse", "--path-format=absolute", question)
+        if status != 0 or not out.endswith(b"\n"):
+            raise NoRepositoryError(f"there is no git repository at {self._folder}")
+        return Path(os.fsdecode(out[:-1]))
+
+    def _run(
+        self, *arguments: str, environ: dict[str, str] | None = None, one_byte: bool = False
+    ) -> tuple[int, bytes]:
+        """Exit status and the beginning of the output; `GitError` past the deadline."""
+        place = [] if environ else ["-C", str(self._folder)]
+        command = [_git(), "--no-pager", "--no-replace-objects", *place, *arguments]
+        with subprocess.Popen(  # noqa: S603 - an absolute program, a list of arguments, no shell
+            command,
+            cwd="/",
+            env=_environ() | (environ or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as process:
+            try:
+                return _collect(process, self._deadline, 1 if one_byte else _MAX_OUTPUT)
+            finally:
+                _end(process)
+
+
+def _collect(process: subprocess.Popen[bytes], deadline: float, limit: int) -> tuple[int, bytes]:
+    """At most `limit` bytes of output; reading stops there and the process counts as successful."""
+    assert process.stdout is not None  # noqa: S101 - opened as a pipe above
+    out = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while len(out) < limit:
+            if not selector.select(max(0.0, deadline - monotonic())):
+                raise GitError("git did not answer in time")
+            chunk = os.read(process.stdout.fileno(), limit - len(out))
+            if not chunk:
+                break
+            out += chunk
+        else:
+            return 0, out
+    try:
+        return process.wait(max(0.0, deadline - monotonic())), out
+    except subprocess.TimeoutExpired:
+        raise GitError("git did not answer in time") from None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the process and whatever it started."""
+    if process.poll() is None:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+
+
+def _git() -> str:
+    """The absolute program; a relative entry in PATH could name one inside the suspect folder."""
+    path = os.pathsep.join(entry for entry in os.get_exec_path() if Path(entry).is_absolute())
+    found = shutil.which("git", path=path)
+    if found is None:
+        raise GitError("git is not installed on this machine")
+    return found
+
+
+def _environ() -> dict[str, str]:
+    """A fresh environment: no variable of the caller steers git."""
+    environ = {
+        "PATH": os.pathsep.join(entry for entry in os.get_exec_path() if Path(entry).is_absolute()),
+        "HOME": "/nonexistent",
+        "LC_ALL": "C",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_CONFIG_COUNT": str(len(_OVERRIDES)),
+    }
+    for number, (key, value) in enumerate(_OVERRIDES.items()):
+        environ[f"GIT_CONFIG_KEY_{number}"] = key
+        environ[f"GIT_CONFIG_VALUE_{number}"] = value
+    return environ
+
+
+def _private_folder(private: Path, head: str, tree: Path, git_folder: Path, common: Path) -> dict[str, str]:
+    """A git folder of our own that borrows only objects, index and ignore rules from the repository."""
+    sha256 = len(head) == 64
+    extension = "[extensions]\n\tobjectFormat = sha256\n" if sha256 else ""
+    (private / "objects").mkdir()
+    (private / "refs").mkdir()
+    (private / "info").mkdir()
+    (private / "HEAD").write_text(f"{head}\n")
+    (private / "config").write_text(
+        f"[core]\n\trepositoryFormatVersion = {int(sha256)}\n\tbare = false\n{extension}"
+    )
+    ignored = common / "info" / "exclude"
+    if ignored.is_file() and ignored.stat().st_size <= 1 << 20:
+        (private / "info" / "exclude").write_bytes(ignored.read_bytes())
+    return {
+        "GIT_DIR": str(private),
+        "GIT_WORK_TREE": str(tree),
+        "GIT_INDEX_FILE": str(git_folder / "index"),
+        "GIT_OBJECT_DIRECTORY": str(common / "objects"),
+    }
+
+
+def _checked(commit: str) -> str:
+    """The object id itself; anything else could be an option or an expression."""
+    if not OBJECT_ID.fullmatch(commit):
+        raise GitError("the record does not hold a commit id")
+    return commit

@@ -1,0 +1,109 @@
+"""Probe `git_commit`: whether the work tree still stands at the commit the checkpoint was taken at."""
+
+from __future__ import annotations
+
+from archiver.freshness.git import OBJECT_ID, GitError, NoRepositoryError, Repository
+from archiver.freshness.probe import Context
+from archiver.freshness.verdict import State, Verdict
+from archiver.model import JsonValue
+
+_SHARE = 0.8
+"""Part of a probe's time that git may use, so that git is ended before the probe is given up."""
+_ACCEPT = "`--accept git_commit` goes on anyway"
+
+
+class GitCommitProbe:
+    """FRESH at the same commit, STALE at any other, UNKNOWN where the two cannot be compared."""
+
+    name = "git_commit"
+
+    def capture(self, context: Context) -> JsonValue | None:
+        """`{commit, branch, dirty}`; None without a repository or before its first commit."""
+        if context.workspace is None:
+            return None
+        try:
+            repository = Repository(context.workspace, context.timeout * _SHARE)
+            commit = repository.head()
+            if commit is None:
+                return None
+            branch = repository.branch()
+        except GitError:
+            return None
+        return {"commit": commit, "branch": branch, "dirty": _dirty(repository)}
+
+    def judge(self, captured: JsonValue, context: Context) -> Verdict:
+        commit, branch, was_dirty = _remembered(captured)
+        if context.workspace is None:
+            return self._unknown("no workspace folder is known", "run restore where the repository is")
+        try:
+            repository = Repository(context.workspace, context.timeout * _SHARE)
+            head = repository.head()
+            if head is None:
+                return self._unknown(f"the repository at {context.workspace} has no commit", None)
+            facts = _facts(was_dirty, _dirty(repository), branch, repository.branch())
+            if head == commit:
+                return self._answer("FRESH", f"still at {commit[:12]}{facts}", None)
+            if not repository.has_commit(commit):
+                return self._unknown(
+                    f"the repository at {context.workspace} does not have commit {commit[:12]}{facts}",
+                    f"fetch commit {commit} and ask again",
+                )
+            moved = _moved(repository, head, commit)
+        except NoRepositoryError as error:
+            return self._unknown(str(error), "run restore where the repository is")
+        except GitError as error:
+            return self._unknown(str(error), None)
+        remedy = f"look at `git log {commit[:12]}...HEAD`, or check out {commit[:12]}; {_ACCEPT}"
+        return self._answer("STALE", f"{moved}{facts}", remedy)
+
+    def _answer(self, state: State, evidence: str, remedy: str | None) -> Verdict:
+        return Verdict(probe=self.name, state=state, evidence=evidence, remedy=remedy)
+
+    def _unknown(self, evidence: str, remedy: str | None) -> Verdict:
+        return self._answer("UNKNOWN", evidence, remedy)
+
+
+def _remembered(captured: JsonValue) -> tuple[str, str | None, bool | None]:
+    if not isinstance(captured, dict):
+        raise TypeError("the record holds no commit")
+    commit, branch, dirty = captured.get("commit"), captured.get("branch"), captured.get("dirty")
+    if not isinstance(commit, str) or not OBJECT_ID.fullmatch(commit):
+        raise ValueError("the record holds no commit id")
+    return commit, branch if isinstance(branch, str) else None, dirty if isinstance(dirty, bool) else None
+
+
+def _dirty(repository: Repository) -> bool | None:
+    try:
+        return repository.dirty()
+    except GitError:  # a large tree may not be looked through in time; the commit still counts
+        return None
+
+
+def _moved(repository: Repository, head: str, commit: str) -> str:
+    """How HEAD lies to the checkpoint's commit, in words."""
+    places = f"HEAD {head[:12]}, checkpoint {commit[:12]}"
+    try:
+        distance = repository.distance(head, commit)
+    except GitError:
+        return f"the repository stands at another commit, how far away is not known ({places})"
+    if distance.behind == 0:
+        return f"the repository is {_commits(distance.ahead)} ahead of the checkpoint ({places})"
+    if distance.ahead == 0:
+        return f"the repository is {_commits(distance.behind)} behind the checkpoint ({places})"
+    return (
+        f"the repository has diverged from the checkpoint: {_commits(distance.ahead)} of its own, "
+        f"{_commits(distance.behind)} missing ({places})"
+    )
+
+
+def _facts(was_dirty: bool | None, is_dirty: bool | None, was: str | None, now: str | None) -> str:
+    """What else is worth knowing: uncommitted changes then and now, another branch."""
+    words = {True: "uncommitted changes", False: "clean", None: "not known"}
+    text = f"; work tree then: {words[was_dirty]}, now: {words[is_dirty]}"
+    if was != now:
+        text += f"; branch then: {was or 'none'}, now: {now or 'none'}"
+    return text
+
+
+def _commits(count: int) -> str:
+    return f"{count} commit{'' if count == 1 else 's'}"

@@ -1,0 +1,346 @@
+"""The probe `git_commit` on real repositories in which the world really changed, and on hostile ones."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from archiver.freshness import Context, Verdict
+from archiver.freshness import git as git_module
+from archiver.freshness.git import GitError, Repository
+from archiver.freshness.git_commit import GitCommitProbe
+from archiver.model import JsonValue
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+PROBE = GitCommitProbe()
+
+
+def context(folder: Path | None, timeout: float = 20.0) -> Context:
+    return Context(now=NOW, checkpoint_at=NOW, workspace=folder, timeout=timeout)
+
+
+def judge(captured: JsonValue, folder: Path | None) -> Verdict:
+    return PROBE.judge(captured, context(folder))
+
+
+class Repo:
+    """A repository made with the real git."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True)
+        self.git("init", "-q", "-b", "main", *options)
+        self.git("config", "user.name", "A")
+        self.git("config", "user.email", "a@example.org")
+
+    def git(self, *arguments: str) -> str:
+        environ = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "GIT_CONFIG_NOSYSTEM": "1"}
+        return subprocess.run(
+            ["git", *arguments], cwd=self.folder, env=environ, check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    def commit(self, text: str) -> str:
+        (self.folder / "file.txt").write_text(text)
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "a commit")
+        return self.git("rev-parse", "HEAD")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    made = Repo(tmp_path / "work tree")
+    made.commit("one")
+    return made
+
+
+def test_the_same_commit_is_fresh_and_the_work_tree_is_described(repo: Repo) -> None:
+    captured = PROBE.capture(context(repo.folder))
+    assert captured == {"commit": repo.git("rev-parse", "HEAD"), "branch": "main", "dirty": False}
+    verdict = judge(captured, repo.folder)
+    assert (verdict.state, verdict.remedy) == ("FRESH", None)
+    assert "then: clean, now: clean" in verdict.evidence
+    (repo.folder / "file.txt").write_text("changed")
+    verdict = judge(captured, repo.folder)
+    assert verdict.state == "FRESH"
+    assert "then: clean, now: uncommitted changes" in verdict.evidence
+
+
+def test_a_subfolder_asks_for_the_repository_around_it(repo: Repo) -> None:
+    inner = repo.folder / "a" / "b"
+    inner.mkdir(parents=True)
+    assert PROBE.capture(context(inner)) == PROBE.capture(context(repo.folder))
+
+
+@pytest.mark.parametrize(
+    ("change", "dirty"),
+    [
+        (lambda f: None, False),
+        (lambda f: (f / "new.txt").write_text("x"), True),
+        (lambda f: (f / "file.txt").unlink(), True),
+        (lambda f: (f / "file.txt").chmod(0o755), True),
+        (lambda f: ((f / ".git/info/exclude").write_text("*.log\n"), (f / "a.log").write_text("x")), False),
+    ],
+    ids=["nothing", "untracked", "deleted", "mode", "ignored"],
+)
+def test_dirty(repo: Repo, change: Callable[[Path], object], dirty: bool) -> None:
+    change(repo.folder)
+    assert Repository(repo.folder, 20).dirty() is dirty
+
+
+def test_staged_changes_are_dirty_and_asking_changes_nothing(repo: Repo) -> None:
+    (repo.folder / "staged.txt").write_text("x")
+    repo.git("add", "staged.txt")
+    index = (repo.folder / ".git/index").read_bytes()
+    before = sorted(str(path) for path in (repo.folder / ".git").rglob("*"))
+    assert Repository(repo.folder, 20).dirty() is True
+    assert (repo.folder / ".git/index").read_bytes() == index
+    assert sorted(str(path) for path in (repo.folder / ".git").rglob("*")) == before
+
+
+def test_ahead_behind_and_diverged_are_stale_with_their_counts(repo: Repo) -> None:
+    first = PROBE.capture(context(repo.folder))
+    repo.commit("two")
+    repo.commit("three")
+    ahead = judge(first, repo.folder)
+    assert ahead.state == "STALE"
+    assert "2 commits ahead of the checkpoint" in ahead.evidence
+    assert ahead.remedy is not None
+    assert "--accept git_commit" in ahead.remedy
+
+    latest = PROBE.capture(context(repo.folder))
+    repo.git("reset", "-q", "--hard", "HEAD~1")
+    behind = judge(latest, repo.folder)
+    assert behind.state == "STALE"
+    assert "1 commit behind the checkpoint" in behind.evidence
+
+    repo.commit("another three")
+    diverged = judge(latest, repo.folder)
+    assert diverged.state == "STALE"
+    assert "diverged" in diverged.evidence
+    assert "1 commit of its own, 1 commit missing" in diverged.evidence
+
+
+def test_another_branch_at_the_same_commit_is_said(repo: Repo) -> None:
+    captured = PROBE.capture(context(repo.folder))
+    repo.git("checkout", "-q", "-b", "topic")
+    assert "branch then: main, now: topic" in judge(captured, repo.folder).evidence
+    repo.git("checkout", "-q", "--detach")
+    assert "branch then: main, now: none" in judge(captured, repo.folder).evidence
+
+
+def test_what_cannot_be_compared_is_unknown(repo: Repo, tmp_path: Path) -> None:
+    captured = PROBE.capture(context(repo.folder))
+    other = Repo(tmp_path / "other")
+    other.commit("elsewhere")
+    unborn = Repo(tmp_path / "unborn")
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    verdicts = {
+        "does not have commit": judge(captured, other.folder),
+        "has no commit": judge(captured, unborn.folder),
+        "no git repository": judge(captured, plain),
+        "no folder": judge(captured, tmp_path / "gone"),
+        "no workspace": judge(captured, None),
+    }
+    for words, verdict in verdicts.items():
+        assert verdict.state == "UNKNOWN"
+        assert words in verdict.evidence
+
+
+def test_without_a_repository_or_a_commit_nothing_is_captured(tmp_path: Path) -> None:
+    unborn = Repo(tmp_path / "unborn")
+    assert PROBE.capture(context(unborn.folder)) is None
+    assert PROBE.capture(context(tmp_path)) is None
+    assert PROBE.capture(context(None)) is None
+
+
+def test_sha256_repositories(tmp_path: Path) -> None:
+    repo = Repo(tmp_path / "sha256", "--object-format=sha256")
+    repo.commit("one")
+    captured = PROBE.capture(context(repo.folder))
+    assert isinstance(captured, dict)
+    assert len(str(captured["commit"])) == 64
+    assert captured["dirty"] is False
+    repo.commit("two")
+    assert "1 commit ahead" in judge(captured, repo.folder).evidence
+
+
+def test_linked_work_trees(repo: Repo, tmp_path: Path) -> None:
+    repo.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
+    captured = PROBE.capture(context(tmp_path / "linked"))
+    assert isinstance(captured, dict)
+    assert (captured["branch"], captured["dirty"]) == ("side", False)
+    (tmp_path / "linked" / "file.txt").write_text("changed")
+    assert Repository(tmp_path / "linked", 20).dirty() is True
+    assert Repository(repo.folder, 20).dirty() is False
+
+
+@pytest.mark.parametrize("path", ["line\nbreak", "-rf", "--upload-pack=touch x", "sp ace'\"$(touch x)"])
+def test_strange_folder_names(tmp_path: Path, path: str) -> None:
+    repo = Repo(tmp_path / path)
+    repo.commit("one")
+    assert PROBE.capture(context(repo.folder)) is not None
+    assert Repository(repo.folder, 20).dirty() is False
+
+
+@pytest.mark.parametrize(
+    "commit", ["--output=/tmp/x", "HEAD", "main", "a" * 39, "A" * 40, "a" * 40 + "\n", "a" * 41, "", 5, None]
+)
+def test_a_record_that_holds_no_commit_id_never_reaches_git(repo: Repo, commit: JsonValue) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        judge({"commit": commit, "branch": None, "dirty": None}, repo.folder)
+    if isinstance(commit, str):
+        with pytest.raises(GitError, match="commit id"):
+            Repository(repo.folder, 20).has_commit(commit)
+
+
+def hostile(repo: Repo, marker: Path) -> None:
+    """Everything in a repository that makes git run a program, pointing at one that leaves a mark."""
+    script = marker.parent / "payload.sh"  # git splits some of these values at spaces
+    script.write_text(f"#!/bin/sh\necho ran >> '{marker}'\ncat\n")
+    script.chmod(0o755)
+    payload = str(script)
+    (repo.folder / ".gitattributes").write_text("* filter=evil diff=evil\n")
+    (repo.folder / ".git/info/attributes").write_text("* filter=evil diff=evil merge=evil\n")
+    hooks = repo.folder / ".git" / "evil-hooks"
+    hooks.mkdir()
+    for hook in ("post-index-change", "pre-commit", "reference-transaction", "post-checkout"):
+        (hooks / hook).write_text(script.read_text())
+        (hooks / hook).chmod(0o755)
+    included = repo.folder / ".git" / "included"
+    included.write_text(f'[filter "evil"]\n\tclean = {payload}\n\tsmudge = {payload}\n\trequired = true\n')
+    for key, value in {
+        "core.fsmonitor": payload,
+        "core.hooksPath": str(hooks),
+        "core.pager": payload,
+        "core.editor": payload,
+        "core.sshCommand": payload,
+        "core.askPass": payload,
+        "core.gitProxy": payload,
+        "core.alternateRefsCommand": payload,
+        "credential.helper": payload,
+        "pager.status": payload,
+        "pager.log": payload,
+        "diff.external": payload,
+        "diff.evil.textconv": payload,
+        "diff.evil.command": payload,
+        "merge.evil.driver": payload,
+        "filter.evil.process": payload,
+        "include.path": str(included),
+        "gpg.program": payload,
+        "log.showSignature": "true",
+        "alias.status": f"!{payload}",
+        "alias.rev-parse": f"!{payload}",
+        "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true",
+        "remote.origin.url": f"ext::{payload}",
+        "remote.origin.uploadpack": payload,
+        "remote.origin.vcs": "ext",
+        "protocol.ext.allow": "always",
+        "protocol.allow": "always",
+    }.items():
+        repo.git("config", key, value)
+
+
+def test_a_hostile_repository_executes_nothing(repo: Repo, tmp_path: Path) -> None:
+    captured = PROBE.capture(context(repo.folder))
+    repo.commit("two")
+    marker = tmp_path / "marker"
+    hostile(repo, marker)
+    # Same size, other content and time: git has to read the file to compare it.
+    (repo.folder / "file.txt").write_text("owt")
+
+    assert judge(captured, repo.folder).state == "STALE"
+    assert PROBE.capture(context(repo.folder)) is not None
+    assert judge({"commit": "b" * 40}, repo.folder).state == "UNKNOWN"
+    assert Repository(repo.folder, 20).dirty() is True
+    assert not marker.exists()
+
+
+def test_the_hostile_repository_is_armed(repo: Repo, tmp_path: Path) -> None:
+    """The payloads above do run under a git without our measures, so their silence proves something."""
+    marker = tmp_path / "marker"
+    hostile(repo, marker)
+    (repo.folder / "file.txt").write_text("owt")
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    subprocess.run(
+        ["git", "status", "--porcelain"], cwd=repo.folder, env=environ, capture_output=True, timeout=30
+    )
+    assert marker.exists()
+
+
+def test_a_hostile_submodule_executes_nothing(repo: Repo, tmp_path: Path) -> None:
+    inner = Repo(tmp_path / "inner")
+    inner.commit("inside")
+    repo.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner.folder), "inner")
+    repo.git("commit", "-q", "-m", "with a submodule")
+    marker = tmp_path / "marker"
+    script = tmp_path / "payload.sh"
+    script.write_text(f"#!/bin/sh\necho ran >> '{marker}'\n")
+    script.chmod(0o755)
+    for folder in (repo.folder / "inner", repo.folder):
+        subprocess.run(["git", "config", "core.fsmonitor", str(script)], cwd=folder, check=True)
+    (repo.folder / "inner" / "file.txt").write_text("changed")
+    assert PROBE.capture(context(repo.folder)) is not None
+    assert not marker.exists()
+
+
+def test_a_bare_repository_hidden_in_a_tree_is_not_entered(tmp_path: Path) -> None:
+    folder = tmp_path / "plain" / "docs"
+    folder.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", "--bare", str(folder)], check=True)
+    assert PROBE.capture(context(folder)) is None
+
+
+def test_a_git_program_in_the_suspect_folder_is_not_found(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marker = tmp_path / "marker"
+    trap = repo.folder / "git"
+    trap.write_text(f"#!/bin/sh\necho ran > '{marker}'\n")
+    trap.chmod(0o755)
+    monkeypatch.chdir(repo.folder)
+    monkeypatch.setenv("PATH", f".:{os.environ['PATH']}")
+    assert PROBE.capture(context(repo.folder)) is not None
+    assert not marker.exists()
+    monkeypatch.setenv("PATH", ".")
+    verdict = judge({"commit": "a" * 40}, repo.folder)
+    assert (verdict.state, verdict.evidence) == ("UNKNOWN", "git is not installed on this machine")
+
+
+def test_variables_of_the_caller_do_not_steer_git(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Repo(tmp_path / "other")
+    other.commit("elsewhere")
+    expected = PROBE.capture(context(repo.folder))
+    monkeypatch.setenv("GIT_DIR", str(other.folder / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "no-index"))
+    monkeypatch.setenv("GIT_EXTERNAL_DIFF", "false")
+    assert PROBE.capture(context(repo.folder)) == expected
+
+
+def test_a_repository_that_hangs_git_meets_the_time_limit(repo: Repo) -> None:
+    os.mkfifo(repo.folder / ".git" / "pipe")
+    with (repo.folder / ".git/config").open("a") as file:
+        file.write("[include]\n\tpath = pipe\n")
+    verdict = PROBE.judge({"commit": "a" * 40}, context(repo.folder, timeout=0.5))
+    assert (verdict.state, verdict.evidence) == ("UNKNOWN", "git did not answer in time")
+
+
+def test_distance_that_cannot_be_counted_is_still_stale(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    captured = PROBE.capture(context(repo.folder))
+    repo.commit("two")
+
+    def fail(*arguments: object) -> git_module.Distance:
+        raise GitError("out of time")
+
+    monkeypatch.setattr(Repository, "distance", fail)
+    verdict = judge(captured, repo.folder)
+    assert verdict.state == "STALE"
+    assert "how far away is not known" in verdict.evidence

@@ -1,0 +1,215 @@
+"""The rules that hold for all probes: unknown is never fresh, and the most cautious answer wins."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from archiver.errors import UsageError
+from archiver.freshness import (
+    PROBES,
+    Context,
+    FreshnessReport,
+    Policy,
+    State,
+    Verdict,
+    capture_all,
+    judge_all,
+)
+from archiver.freshness.age import AgeProbe, span
+from archiver.model import JsonValue
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+AGE = AgeProbe()
+
+
+def context(age: timedelta = timedelta(), **facts: object) -> Context:
+    return Context(now=NOW, checkpoint_at=NOW - age, **facts)  # type: ignore[arg-type]  # keyword bundle
+
+
+@dataclass
+class Told:
+    """A probe that does as told."""
+
+    name: str
+    judgement: Callable[[], Verdict]
+    remembers: Callable[[], JsonValue] = lambda: 1
+
+    def capture(self, context: Context) -> JsonValue:
+        return self.remembers()
+
+    def judge(self, captured: JsonValue, context: Context) -> Verdict:
+        return self.judgement()
+
+
+def verdict(state: State, probe: str = "p") -> Verdict:
+    return Verdict(probe=probe, state=state, evidence="as told")
+
+
+def fails() -> Verdict:
+    raise RuntimeError("broken")
+
+
+def hangs() -> Verdict:
+    threading.Event().wait(30)
+    return verdict("FRESH")
+
+
+def exits() -> Verdict:
+    raise SystemExit(0)
+
+
+@pytest.mark.parametrize(
+    ("judgement", "words"),
+    [
+        (fails, "RuntimeError: broken"),
+        (hangs, "no answer within"),
+        (exits, "SystemExit"),
+        (lambda: None, "did not answer for itself"),
+        (lambda: verdict("FRESH", "another"), "did not answer for itself"),
+        (lambda: verdict("FRESH").model_copy(update={"accepted": True}), "did not answer for itself"),
+    ],
+    ids=["raises", "hangs", "exits", "nothing", "other name", "accepts itself"],
+)
+def test_a_probe_that_misbehaves_is_unknown(judgement: Callable[[], Verdict], words: str) -> None:
+    report = judge_all({"p": 1}, context(timeout=0.2), probes=[Told("p", judgement)])
+    assert report.state == "UNKNOWN"
+    assert words in report.verdicts[0].evidence
+
+
+def test_one_hanging_probe_does_not_hide_the_others() -> None:
+    probes = [Told("a", hangs), Told("b", lambda: verdict("STALE", "b"))]
+    report = judge_all({"a": 1, "b": 1}, context(timeout=0.2), probes=probes)
+    assert [v.state for v in report.verdicts] == ["UNKNOWN", "STALE"]
+    assert report.blockers == ("b",)
+
+
+def test_a_failing_capture_leaves_only_itself_out() -> None:
+    def broken() -> JsonValue:
+        raise OSError("disk")
+
+    def slow() -> JsonValue:
+        threading.Event().wait(30)
+        return 1
+
+    probes = [
+        Told("broken", fails, broken),
+        Told("slow", fails, slow),
+        Told("none", fails, lambda: None),
+        Told("good", fails, lambda: {"x": [1]}),
+    ]
+    assert capture_all(context(timeout=0.2), probes=probes) == {"good": {"x": [1]}}
+
+
+def test_names_in_the_record_that_this_version_does_not_know_are_unknown() -> None:
+    report = judge_all({"age": AGE.capture(context()), "moon_phase": {"full": True}}, context())
+    moon = next(v for v in report.verdicts if v.probe == "moon_phase")
+    assert (moon.state, moon.evidence) == ("UNKNOWN", "this version has no such probe")
+    assert report.state == "UNKNOWN"
+
+
+def test_what_a_record_does_not_hold_is_unknown() -> None:
+    report = judge_all({}, context())
+    assert {v.probe for v in report.verdicts} == {probe.name for probe in PROBES}
+    assert report.state == "UNKNOWN"
+    assert (report.blockers, report.exit_code) == ((), 0)
+    assert FreshnessReport.of([], Policy()).state == "UNKNOWN"
+
+
+@pytest.mark.parametrize("states", list(product(["FRESH", "STALE", "UNKNOWN"], repeat=3)))
+def test_the_most_cautious_wins(states: tuple[State, ...]) -> None:
+    report = FreshnessReport.of([verdict(s, str(i)) for i, s in enumerate(states)], Policy())
+    worst = "STALE" if "STALE" in states else "UNKNOWN" if "UNKNOWN" in states else "FRESH"
+    assert report.state == worst
+    assert len(report.blockers) == states.count("STALE")
+    assert len(report.warnings) == states.count("UNKNOWN")
+    assert report.exit_code == (3 if "STALE" in states else 0)
+
+
+def test_accepting_lets_the_restore_go_on_and_stays_visible() -> None:
+    probes = [Told("p", lambda: verdict("STALE")), Told("q", lambda: verdict("STALE", "q"))]
+    captured: dict[str, JsonValue] = {"p": 1, "q": 1}
+    report = judge_all(captured, context(), accept=["p"], probes=probes)
+    assert (report.blockers, report.warnings, report.exit_code) == (("q",), ("p",), 3)
+    assert [v.accepted for v in report.verdicts] == [True, False]
+    assert report.state == "STALE"
+    assert judge_all(captured, context(), accept=["p", "q"], probes=probes).exit_code == 0
+
+
+def test_accepting_a_probe_that_nobody_knows_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="'agee'") as caught:
+        judge_all({"later": 1}, context(), accept=["agee"])
+    assert caught.value.remedy == "--accept takes one of: age, git_commit, later"
+
+
+@pytest.mark.parametrize(
+    ("policy", "blockers"),
+    [
+        (Policy(), ("s",)),
+        (Policy(stale="warn"), ()),
+        (Policy(unknown="block"), ("s", "u")),
+        (Policy(stale="warn", unknown="block"), ("u",)),
+    ],
+)
+def test_policy(policy: Policy, blockers: tuple[str, ...]) -> None:
+    verdicts = [verdict("FRESH", "f"), verdict("STALE", "s"), verdict("UNKNOWN", "u")]
+    assert FreshnessReport.of(verdicts, policy).blockers == blockers
+
+
+@pytest.mark.parametrize(
+    ("age", "state"),
+    [
+        (timedelta(), "FRESH"),
+        (timedelta(days=7), "FRESH"),
+        (timedelta(days=7, seconds=1), "STALE"),
+        (timedelta(minutes=-10), "FRESH"),
+        (timedelta(minutes=-10, seconds=-1), "UNKNOWN"),
+        (timedelta(days=-400), "UNKNOWN"),
+    ],
+)
+def test_age(age: timedelta, state: State) -> None:
+    found = AGE.judge(AGE.capture(context(age)), context(age))
+    assert found.state == state
+    assert "-" not in found.evidence.split("(")[0]
+
+
+def test_the_age_limit_is_configurable() -> None:
+    old = context(timedelta(hours=3), max_age=timedelta(hours=2))
+    assert AGE.judge(AGE.capture(old), old).evidence.startswith("taken 3 hours ago")
+    assert AGE.judge(AGE.capture(old), old).state == "STALE"
+
+
+@given(seconds=st.integers(-(10**9), 10**9))
+def test_a_checkpoint_from_the_future_is_never_fresh(seconds: int) -> None:
+    at = context(timedelta(seconds=seconds), max_age=timedelta(days=7))
+    fresh = AGE.judge(AGE.capture(at), at).state == "FRESH"
+    assert fresh == (-600 <= seconds <= 7 * 86_400)
+
+
+@pytest.mark.parametrize("captured", [None, 1, "x", {}, {"at": 1}, {"at": "yesterday"}, {"at": "2026-01-01"}])
+def test_an_age_that_the_record_does_not_hold_is_unknown(captured: JsonValue) -> None:
+    report = judge_all({"age": captured}, context(), probes=[AGE])
+    assert report.state == "UNKNOWN"
+
+
+@pytest.mark.parametrize(
+    ("length", "words"),
+    [
+        (timedelta(), "0 seconds"),
+        (timedelta(seconds=1), "1 second"),
+        (timedelta(seconds=119), "119 seconds"),
+        (timedelta(minutes=1), "1 minute"),
+        (timedelta(hours=36), "36 hours"),
+        (timedelta(days=1), "1 day"),
+        (timedelta(days=9, hours=5), "9 days"),
+    ],
+)
+def test_span(length: timedelta, words: str) -> None:
+    assert span(length) == words
