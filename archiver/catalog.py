@@ -11,6 +11,7 @@ from archiver.errors import (
     ArchiverError,
     ChainError,
     ContextMismatchError,
+    InvalidNameError,
     MissingRecordError,
     NoSuchRunError,
     ObjectNotFoundError,
@@ -64,26 +65,23 @@ class Catalog:
 
     def numbers(self, run: str) -> list[int]:
         """The sequence numbers that have a record, ascending; empty when there is no such run."""
-        return sorted(seq for seq, _ in self._objects(run))
+        return [seq for seq, _ in self._run_objects(run)]
 
     def heads(self) -> Iterator[Head]:
         """The newest record of each run, by name of the run; a damaged one comes with its error."""
-        newest: dict[str, ObjectInfo] = {}
-        for info in self._setup.store.list("records/"):
-            name = layout.parse(info.name)
-            if isinstance(name, layout.RecordName):
-                newest[name.run] = info  # names are sorted, so the last one is the newest
-        for run, info in newest.items():
-            name = layout.parse(info.name)
-            assert isinstance(name, layout.RecordName)  # noqa: S101 - parsed above
+        newest: dict[str, tuple[int, ObjectInfo]] = {}
+        for run, seq, info in self._objects(layout.RECORDS):
+            if run not in newest or newest[run][0] < seq:
+                newest[run] = (seq, info)
+        for run, (seq, info) in newest.items():
             try:
-                yield Head(run, name.seq, record=self.read(run, name.seq, info).record)
+                yield Head(run, seq, record=self.read(run, seq, info).record)
             except ArchiverError as error:
-                yield Head(run, name.seq, error=error)
+                yield Head(run, seq, error=error)
 
     def head(self, run: str) -> Link | None:
         """The newest record of the run, or None when there is none."""
-        objects = sorted(self._objects(run), key=lambda pair: pair[0])
+        objects = self._run_objects(run)
         return self.read(run, *objects[-1]) if objects else None
 
     def chain(self, run: str) -> Chain:
@@ -92,7 +90,7 @@ class Catalog:
         Raises `NoSuchRunError`, `MissingRecordError` (a gap), `ChainError` (a link does not fit, or another
         writer without a claim), `ContextMismatchError`, and what `records.decode` raises.
         """
-        objects = sorted(self._objects(run), key=lambda pair: pair[0])
+        objects = self._run_objects(run)
         if not objects:
             raise NoSuchRunError(
                 f"the store has no run {run!r}", remedy="`archiver list` shows the runs that are there"
@@ -128,11 +126,19 @@ class Catalog:
             )
         return link
 
-    def _objects(self, run: str) -> Iterator[tuple[int, ObjectInfo]]:
-        for info in self._setup.store.list(layout.records_prefix(run)):
-            name = layout.parse(info.name)
-            if isinstance(name, layout.RecordName) and name.run == run:
-                yield name.seq, info
+    def _run_objects(self, run: str) -> list[tuple[int, ObjectInfo]]:
+        found = self._objects(layout.records_prefix(run))
+        return sorted(((seq, info) for _, seq, info in found), key=lambda pair: pair[0])
+
+    def _objects(self, prefix: str) -> Iterator[tuple[str, int, ObjectInfo]]:
+        """Records under a prefix; an object of another name is nobody's record, `verify` reports it."""
+        for info in self._setup.store.list(prefix):
+            try:
+                name = layout.parse(info.name)
+            except InvalidNameError:
+                continue
+            if name.kind == "record" and name.run is not None and name.seq is not None:
+                yield name.run, name.seq, info
 
 
 def _check_link(link: Link, before: Link | None) -> None:

@@ -1,0 +1,69 @@
+"""What a restore found out before, and did while, it handed a checkpoint over."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from archiver.model.base import Frozen, JsonValue
+from archiver.model.record import Record
+
+
+class ProbeVerdict(Frozen):
+    """Whether one aspect of the world still matches the checkpoint."""
+
+    probe: str
+    state: Literal["FRESH", "STALE", "UNKNOWN"]
+    evidence: str
+    remedy: str | None = None
+    accepted: bool = False
+
+
+class Blocker(Frozen):
+    """A reason not to go on; `accept` is the word that `--accept` takes to go on all the same."""
+
+    accept: str
+    reason: str
+    remedy: str | None = None
+    exit_code: Literal[3, 7] = 3
+
+
+class Repaired(Frozen):
+    """One thing that repair changed, so that the transcript is valid again."""
+
+    part: str
+    item: int
+    code: str
+    action: str
+    detail: str
+
+
+class RestoreReport(Frozen):
+    """The plan of a restore; the last fields are filled once the bundle was opened."""
+
+    run: str
+    seq: int
+    newest: int
+    record: Record
+    chain: Literal["verified"] = "verified"
+    writer: str
+    """Name of the trusted writer that signed the record."""
+    rollback: Literal["unverified", "verified"] = "unverified"
+    freshness: tuple[ProbeVerdict, ...] = ()
+    blockers: tuple[Blocker, ...] = ()
+    warnings: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
+    migrations: tuple[str, ...] = ()
+    repairs: tuple[Repaired, ...] = ()
+    findings: dict[str, int] = {}
+    left_out: tuple[str, ...] = ()
+    folder: str | None = None
+    next_steps: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 when nothing blocks; 7 when a person must decide; else 3."""
+        return max((blocker.exit_code for blocker in self.blockers), default=0)
+
+    def as_document(self) -> dict[str, JsonValue]:
+        """The report as JSON, with the exit code it stands for."""
+        return {**self.document(), "exit_code": self.exit_code}

@@ -1,0 +1,240 @@
+"""Restore a run: records → verify → choose → get, open and unpack the bundle → migrate → repair → judge → hand over.
+
+This file and `archive.py` alone know the order of the stages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from archiver import age, freshness, handover, members, pack
+from archiver.catalog import Catalog, Chain
+from archiver.errors import (
+    BundleMissingError,
+    DigestMismatchError,
+    InvalidDocumentError,
+    NeedsDecisionError,
+    NoSuchRunError,
+    ObjectNotFoundError,
+    StaleCheckpointError,
+)
+from archiver.migrate import migrate
+from archiver.model import Checkpoint, Record, Transcript
+from archiver.model.report import Blocker, ProbeVerdict, Repaired
+from archiver.model.report import RestoreReport as Report
+from archiver.progress import Progress, Silent
+from archiver.repair import repair
+from archiver.scratch import Scratch
+
+if TYPE_CHECKING:
+    from archiver.model.manifest import Manifest
+    from archiver.setup import Setup
+
+EFFECTS = "effects"
+"""The word that `accept` takes for effects whose outcome nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A checkpoint that was verified, migrated and repaired, and the folder it was handed over in."""
+
+    checkpoint: Checkpoint
+    report: Report
+    folder: Path
+
+
+def plan(
+    run: str, setup: Setup, *, at: int | None = None, accept: Collection[str] = (), now: datetime | None = None
+) -> Report:
+    """What a restore would do and whether anything stands against it, from records alone.
+
+    Raises what `Catalog.chain` raises; a stale world is not an error here but a blocker of the report.
+    """
+    chain = Catalog(setup).chain(run)
+    return _judge(chain, _choose(chain, at), setup, accept, now or datetime.now(UTC))
+
+
+def restore(
+    run: str,
+    setup: Setup,
+    *,
+    into: Path,
+    at: int | None = None,
+    accept: Collection[str] = (),
+    progress: Progress | None = None,
+    now: datetime | None = None,
+) -> Restored:
+    """Hand a checkpoint over in the new folder `into`; nothing appears there unless everything holds.
+
+    Raises `StaleCheckpointError` or `NeedsDecisionError` for a blocker that was not accepted,
+    `BundleMissingError`, `DigestMismatchError` and whatever a stage finds wrong.
+    """
+    handover.check_target(into)
+    progress = progress or Silent()
+    report = plan(run, setup, at=at, accept=accept, now=now)
+    _refuse(report)
+    with Scratch(handover.scratch_parent(into)) as scratch:
+        unpacked = scratch.path / "bundle"
+        manifest = _fetch(report.record, setup, unpacked, progress)
+        document, steps = migrate(members.document_in(unpacked))
+        original = members.with_items(_validate(document, report.record), unpacked, _paths(manifest))
+        checkpoint, repairs = repair(original, scratch)
+        report = report.model_copy(
+            update={
+                "migrations": steps,
+                "repairs": tuple(
+                    Repaired(part=r.part, item=r.item, code=r.code, action=r.action, detail=r.detail)
+                    for r in repairs.actions
+                ),
+                "left_out": tuple(
+                    f"{left.member}: {left.reason}" for left in members.receipt_in(unpacked).left_out
+                ),
+            }
+        )
+        progress.stage("write", None)
+        report = handover.write(checkpoint, original.transcript, report, unpacked, into, scratch)
+    return Restored(_in_folder(checkpoint, into), report, into)
+
+
+def _choose(chain: Chain, at: int | None) -> Record:
+    """The numbered checkpoint, or else the newest record that has a bundle."""
+    if at is not None:
+        record = chain.at(at)
+        if record.bundle is None:
+            raise NoSuchRunError(
+                f"record {at} of run {chain.run} is a {record.kind} and holds no checkpoint",
+                remedy="choose another number with --at",
+            )
+        return record
+    for link in reversed(chain.links):
+        if link.record.bundle is not None:
+            return link.record
+    raise NoSuchRunError(f"run {chain.run} has no checkpoint yet, only claims")
+
+
+def _judge(chain: Chain, record: Record, setup: Setup, accept: Collection[str], now: datetime) -> Report:
+    context = freshness.Context(
+        now=now,
+        checkpoint_at=record.checkpoint_at,
+        workspace=freshness.workspace_of(record.probes),
+        max_age=setup.settings.freshness.max_age,
+    )
+    fresh = freshness.judge_all(
+        record.probes,
+        context,
+        [name for name in accept if name != EFFECTS],
+        policy=setup.settings.freshness.policy,
+    )
+    verdicts = tuple(ProbeVerdict(**verdict.model_dump()) for verdict in fresh.verdicts)
+    blockers = [
+        Blocker(accept=v.probe, reason=f"{v.probe} is {v.state}: {v.evidence}", remedy=v.remedy)
+        for v in verdicts
+        if v.probe in fresh.blockers
+    ]
+    if record.effects.undecided and EFFECTS not in accept:
+        blockers.append(_undecided(record))
+    return Report(
+        run=chain.run,
+        seq=record.seq,
+        newest=chain.head.record.seq,
+        record=record,
+        writer=chain.writer,
+        freshness=verdicts,
+        blockers=tuple(blockers),
+        warnings=_warnings(chain, record, verdicts),
+        accepted=tuple(sorted(accept)),
+        findings=record.findings,
+    )
+
+
+def _undecided(record: Record) -> Blocker:
+    return Blocker(
+        accept=EFFECTS,
+        reason=f"nobody knows whether these effects happened: {', '.join(record.effects.undecided)}",
+        remedy="look in the systems they act on; --accept effects hands the checkpoint over all the same",
+        exit_code=7,
+    )
+
+
+def _warnings(chain: Chain, record: Record, verdicts: tuple[ProbeVerdict, ...]) -> tuple[str, ...]:
+    warnings = [f"{v.probe} is UNKNOWN: {v.evidence}" for v in verdicts if v.state == "UNKNOWN"]
+    warnings.append(
+        "rollback: unverified (no witness outside the store says that this is the newest checkpoint)"
+    )
+    newest = chain.head.record.seq
+    if record.seq != newest:
+        warnings.append(f"this is checkpoint {record.seq} of {newest}; what came after it is not restored")
+    for approval in record.plan.pending_approvals:
+        warnings.append(f"approval {approval.id} waits for a person: {approval.question}")
+    if record.left_out:
+        warnings.append(f"{record.left_out} members were left out because they could not be made safe")
+    return tuple(warnings)
+
+
+def _refuse(report: Report) -> None:
+    if not report.blockers:
+        return
+    kind = NeedsDecisionError if report.exit_code == NeedsDecisionError.exit_code else StaleCheckpointError
+    accepts = " ".join(f"--accept {blocker.accept}" for blocker in report.blockers)
+    raise kind(
+        f"checkpoint {report.seq} of run {report.run} is not handed over: "
+        + "; ".join(blocker.reason for blocker in report.blockers),
+        remedy=f"see `archiver restore {report.run} --plan`; to go on all the same: {accepts}",
+    )
+
+
+def _fetch(record: Record, setup: Setup, into: Path, progress: Progress) -> Manifest:
+    """Open and unpack the bundle into a private folder and prove that it is the one the record signed."""
+    bundle = record.bundle
+    assert bundle is not None  # noqa: S101 - `_choose` takes no other record
+    into.mkdir(mode=0o700)
+    progress.stage("open and unpack", bundle.unpacked)
+    try:
+        with setup.store.open(bundle.name) as source, age.unseal(setup.identities, source) as opened:
+            manifest = pack.unpack(opened, into, limits=setup.settings.limits, progress=progress)
+            found = (opened.payload_sha256, opened.payload_length)
+    except ObjectNotFoundError as error:
+        raise BundleMissingError(
+            f"the bundle of checkpoint {record.seq} of run {record.run} is gone: {bundle.name}",
+            remedy="restore an older checkpoint with --at, or the object from a copy of the store",
+        ) from error
+    if found != (bundle.payload_sha256, bundle.payload_length):
+        raise DigestMismatchError(
+            f"{bundle.name} is not the bundle that record {record.seq} of run {record.run} signed",
+            remedy="restore an older checkpoint with --at, or the object from a copy of the store",
+        )
+    if manifest.sha256 != bundle.manifest_sha256 or (manifest.run, manifest.seq) != (record.run, record.seq):
+        raise DigestMismatchError(f"{bundle.name} holds another manifest than its record signed")
+    return manifest
+
+
+def _paths(manifest: Manifest) -> frozenset[str]:
+    return frozenset(entry.path for entry in manifest.members)
+
+
+def _validate(document: dict[str, object], record: Record) -> Checkpoint:
+    try:
+        checkpoint = Checkpoint.model_validate(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise InvalidDocumentError(
+            f"checkpoint {record.seq} of run {record.run} is not valid: {place}: {first['msg']}"
+        ) from error
+    if (checkpoint.run_id, checkpoint.task_id) != (record.run, record.task):
+        raise DigestMismatchError(f"the bundle of run {record.run} holds a checkpoint of another run or task")
+    return checkpoint
+
+
+def _in_folder(checkpoint: Checkpoint, folder: Path) -> Checkpoint:
+    """The checkpoint with its items read from the files that were handed over; the scratch is gone."""
+    return checkpoint.model_copy(update={"transcript": handover.transcript_in(checkpoint.transcript, folder)})
+
+
+__all__ = ["Report", "Restored", "Transcript", "plan", "restore"]
