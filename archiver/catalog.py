@@ -63,6 +63,10 @@ class Catalog:
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
 
+    def runs(self) -> list[str]:
+        """Every run that has a record, sorted."""
+        return sorted({run for run, _, _ in self._objects(layout.RECORDS)})
+
     def numbers(self, run: str) -> list[int]:
         """The sequence numbers that have a record, ascending; empty when there is no such run."""
         return [seq for seq, _ in self._run_objects(run)]

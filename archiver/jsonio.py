@@ -60,6 +60,15 @@ def canonical(value: Any) -> bytes:
         return json.dumps(value, ensure_ascii=True, separators=_COMPACT, sort_keys=True, default=str).encode()
 
 
+def pretty(value: Any) -> bytes:
+    """Serialise for people: sorted keys, two spaces of indentation, a line end."""
+    check(value)
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    except (TypeError, orjson.JSONEncodeError):
+        return json.dumps(value, ensure_ascii=True, indent=2, sort_keys=True, default=str).encode() + b"\n"
+
+
 def check(value: Any) -> None:
     """Raise `NotSerialisableError` for the first value that has no JSON form."""
     _check(value, "$", 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from archiver import jsonio
 from archiver.errors import ArchiveFormatError
@@ -16,7 +16,9 @@ EFFECTS = "effects.jsonl"
 EVIDENCE = "evidence.jsonl"
 RECEIPT = "receipt.json"
 
-_APART = {"effects", "evidence"}
+_PARTS = {"parts": {"__all__": {"items": True}}}
+ITEMS: Final[dict[str, Any]] = {"transcript": _PARTS, "full_transcript": _PARTS}
+"""What to leave out of a checkpoint's document where its items lie in files of their own."""
 
 
 def member(path: str, data: bytes) -> Member:
@@ -26,13 +28,7 @@ def member(path: str, data: bytes) -> Member:
 
 def of_state(checkpoint: Checkpoint) -> tuple[Member, Member, Member]:
     """`checkpoint.json` without what has members of its own, `effects.jsonl` and `evidence.jsonl`."""
-    document = checkpoint.document(
-        exclude=dict.fromkeys(_APART, True)
-        | {
-            "transcript": {"parts": {"__all__": {"items"}}},
-            "full_transcript": {"parts": {"__all__": {"items"}}},
-        }
-    )
+    document = checkpoint.document(exclude={**ITEMS, "effects": True, "evidence": True})
     return (
         member(STATE, jsonio.canonical(document)),
         member(EFFECTS, _lines(checkpoint.effects)),

@@ -50,7 +50,12 @@ class Restored:
 
 
 def plan(
-    run: str, setup: Setup, *, at: int | None = None, accept: Collection[str] = (), now: datetime | None = None
+    run: str,
+    setup: Setup,
+    *,
+    at: int | None = None,
+    accept: Collection[str] = (),
+    now: datetime | None = None,
 ) -> Report:
     """What a restore would do and whether anything stands against it, from records alone.
 

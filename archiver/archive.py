@@ -1,0 +1,307 @@
+"""Save a run: read → redact → describe → compact → pack → seal → put the bundle → sign and put the record.
+
+This file and `restore.py` alone know the order of the stages.
+"""
+
+from __future__ import annotations
+
+import base64
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from archiver import (
+    __version__,
+    age,
+    describe,
+    freshness,
+    layout,
+    members,
+    pack,
+    position,
+    records,
+    retention,
+)
+from archiver.compact import CompactOptions, CompactReport, Compacted, compact
+from archiver.describe import Given
+from archiver.errors import AlreadyExistsError, BundleTooOldError, StaleWriterError, UsageError
+from archiver.model import Checkpoint, Member, Receipt, Record, Sizes, Transcript
+from archiver.model.manifest import ManifestHead
+from archiver.position import Position
+from archiver.progress import Progress, Silent
+from archiver.record_of import record_of
+from archiver.redact import Redactor, new_key
+from archiver.redacted import Redacted
+from archiver.rows import looks_like_rows, read_rows
+from archiver.scratch import Scratch
+from archiver.transcripts import get_dialect
+from archiver.transcripts.reader import Dropped, read
+from archiver.transcripts.survey import PartSurvey, survey
+
+if TYPE_CHECKING:
+    from archiver.compact import SummaryFacts
+    from archiver.pack import Packed
+    from archiver.setup import Setup
+
+MAX_AGE_OF_BUNDLE = 24 * 3600
+"""Seconds between putting a bundle and the record that commits it; later, a sweeper may call it an orphan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What to save: the files of one transcript, or a checkpoint that the caller made."""
+
+    paths: tuple[Path, ...] = ()
+    checkpoint: Checkpoint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to save it."""
+
+    given: Given = Given()
+    keep_full: bool | None = None
+    salvage: bool = False
+    keep_turns: int | None = None
+    summarise: Callable[[SummaryFacts], str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Archived:
+    """A committed checkpoint."""
+
+    record: Record
+    receipt: Receipt
+    compaction: CompactReport
+    dropped: tuple[Dropped, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Sealed:
+    """A bundle on local disk, not yet in the store."""
+
+    path: Path
+    size: int
+    packed: Packed
+    container: age.Sealed
+
+
+def archive(
+    source: Source,
+    setup: Setup,
+    *,
+    options: Options = Options(),
+    progress: Progress | None = None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Archived:
+    """Save one checkpoint and commit it under the run's next number.
+
+    Raises `StaleWriterError` when another writer commits that number first; of any failure or crash before
+    the record nothing is seen, and the previous checkpoint stays.
+    """
+    progress = progress or Silent()
+    with Scratch() as scratch:
+        transcript, total, dropped = _read(source, options)
+        place = _position(source, options.given, transcript, setup)
+        redactor = _redactor(place.redaction_key, setup)
+        progress.stage("redact", total)
+        redacted = redactor.transcript(transcript, scratch, progress)
+        progress.stage("compact", None)
+        surveys = _survey(redacted.value)
+        checkpoint = redactor.checkpoint(_describe(source, options.given, place, redacted, surveys, now()))
+        compacted = compact(
+            checkpoint, surveys, _compact_options(options, setup), scratch, summarise=options.summarise
+        )
+        sealed = _seal(redactor, compacted, place, setup, scratch, progress)
+        progress.stage("store", sealed.size)
+        record = _commit(compacted, redactor, sealed, place, total, setup, now)
+    return Archived(
+        record, redactor.receipt(), compacted.report, tuple(dropped), _warnings(redactor, dropped)
+    )
+
+
+def _read(source: Source, options: Options) -> tuple[Transcript, int, list[Dropped]]:
+    if source.checkpoint is not None:
+        transcript = source.checkpoint.transcript
+        return transcript, sum(part.items.size for part in transcript.parts), []
+    reading = read(source.paths, salvage=options.salvage)
+    return reading.transcript, reading.total_bytes, reading.dropped
+
+
+def _position(source: Source, given: Given, transcript: Transcript, setup: Setup) -> Position:
+    """The run's next number; an id that holds a credential is replaced before anything is named after it."""
+    found = source.checkpoint.run_id if source.checkpoint else describe.run_id_of(transcript, source.paths)
+    key = new_key()
+    run = _redactor(key, setup).text(given.run_id or found)
+    layout.encode_run(run)
+    place = position.find(run, setup)
+    return replace(place, redaction_key=place.redaction_key or key)
+
+
+def _redactor(key: bytes, setup: Setup) -> Redactor:
+    rules = setup.settings.redaction.rule_files
+    return Redactor.load(key=key, exact=setup.exact_values(), rule_files=rules)
+
+
+def _survey(transcript: Transcript) -> list[PartSurvey]:
+    dialect = get_dialect(transcript.dialect)
+    return [survey(part.items, dialect) for part in transcript.parts]
+
+
+def _describe(
+    source: Source,
+    given: Given,
+    place: Position,
+    redacted: Redacted[Transcript],
+    surveys: list[PartSurvey],
+    now: datetime,
+) -> Checkpoint:
+    before = place.head
+    task = given.task_id or (before.task if before else None)
+    if source.checkpoint is not None:
+        checkpoint = source.checkpoint.model_copy(update={"transcript": redacted.value})
+        task = task or checkpoint.task_id
+    else:
+        task = task or place.run
+        checkpoint = describe.from_transcript(redacted.value, surveys, place.run, task, now)
+        if before is not None:
+            checkpoint = checkpoint.model_copy(
+                update={"created_at": min(before.created_at, checkpoint.checkpoint_at)}
+            )
+    if before is not None and task != before.task:
+        raise UsageError(
+            f"run {place.run} belongs to task {before.task}, not to {task}",
+            remedy="leave --task out, or give the other task's run another --run-id",
+        )
+    context = freshness.Context(
+        now=now, checkpoint_at=checkpoint.checkpoint_at, workspace=describe.workspace_folder(checkpoint)
+    )
+    return describe.complete(checkpoint, given, place.run, task, freshness.capture_all(context))
+
+
+def _compact_options(options: Options, setup: Setup) -> CompactOptions:
+    configured = setup.settings.archive
+    return CompactOptions(
+        keep_turns=configured.keep_turns if options.keep_turns is None else options.keep_turns,
+        keep_full=configured.keep_full if options.keep_full is None else options.keep_full,
+    )
+
+
+def _seal(
+    redactor: Redactor,
+    compacted: Compacted,
+    place: Position,
+    setup: Setup,
+    scratch: Scratch,
+    progress: Progress,
+) -> _Sealed:
+    """Scan every member once more, pack them and seal the stream into a private file."""
+    checkpoint = compacted.checkpoint.value
+    scanned = redactor.members(compacted.members.derive(lambda found: _in_order(checkpoint, found)), scratch)
+    complete = scanned.derive(lambda found: (*found, members.of_receipt(redactor.receipt())))
+    progress.stage("pack", sum(member.size for member in complete.value))
+    head = ManifestHead(
+        run=place.run,
+        seq=place.seq,
+        schema_version=checkpoint.schema_version,
+        redaction_key=base64.b64encode(place.redaction_key).decode(),
+    )
+    path = scratch.new_path("bundle")
+    with path.open("xb") as file:
+        sealer = age.seal(setup.recipients, file.write)
+        packed = pack.pack(complete, head, sealer.write, limits=setup.settings.limits, progress=progress)
+        container = sealer.close()
+    return _Sealed(path, path.stat().st_size, packed, container)
+
+
+def _in_order(checkpoint: Checkpoint, found: tuple[Member, ...]) -> tuple[Member, ...]:
+    """State, transcript segments, effects, evidence, then the rest: what is read first comes first."""
+    state, effects, evidence = members.of_state(checkpoint)
+    segments = [member for member in found if member.path.startswith(("transcript/", "full/"))]
+    rest = [member for member in found if not member.path.startswith(("transcript/", "full/"))]
+    return (state, *segments, effects, evidence, *rest)
+
+
+def _commit(
+    compacted: Compacted,
+    redactor: Redactor,
+    sealed: _Sealed,
+    place: Position,
+    total: int,
+    setup: Setup,
+    now: Callable[[], datetime],
+) -> Record:
+    """Put the bundle, then the record that makes it a checkpoint: the record is the commit point."""
+    stored = sum(info.size for info in setup.store.list(layout.bundles_prefix(place.run)))
+    setup.settings.limits.check_run(place.run, stored + sealed.size)
+    checkpoint = compacted.checkpoint.value
+    name = layout.bundle_name(place.run, place.seq, secrets.token_hex(8))
+    started = time.monotonic()
+    setup.store.create(name, _blocks(sealed.path), retention=retention.class_of(checkpoint.outcome))
+    record = record_of(
+        checkpoint,
+        place,
+        setup,
+        bundle=sealed.packed.ref(name, sealed.container),
+        sizes=Sizes(raw=total, compacted=sealed.packed.unpacked, stored=sealed.size),
+        receipt=redactor.receipt(),
+        recipients=sealed.container.fingerprints,
+        recorded_at=now(),
+        software=f"checkpoint-archiver {__version__}",
+    )
+    commit(record, setup, age_of_bundle=time.monotonic() - started)
+    return record
+
+
+def commit(record: Record, setup: Setup, *, age_of_bundle: float) -> None:
+    """Create the record under its number: `StaleWriterError` if another writer was first."""
+    if age_of_bundle > MAX_AGE_OF_BUNDLE:
+        raise BundleTooOldError(
+            f"the bundle of checkpoint {record.seq} of run {record.run} was put {age_of_bundle:.0f} s ago; "
+            f"a record may follow within {MAX_AGE_OF_BUNDLE} s",
+            remedy="archive the run again",
+        )
+    sealed = records.encode(record, setup.require_signing_key(), setup.recipients)
+    name = layout.record_name(record.run, record.seq)
+    try:
+        setup.store.create(name, [sealed], retention="record")
+    except AlreadyExistsError as error:
+        raise StaleWriterError(
+            f"another writer has committed checkpoint {record.seq} of run {record.run}; yours was not",
+            remedy="archive again: it then follows the other one",
+        ) from error
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            yield block
+
+
+def archive_rows(
+    path: Path, setup: Setup, *, options: Options = Options(), progress: Progress | None = None
+) -> list[Archived]:
+    """Save every checkpoint document of a JSON or JSONL file, oldest version or newest, in the file's order."""
+    return [
+        archive(Source(checkpoint=checkpoint), setup, options=options, progress=progress)
+        for checkpoint in read_rows(path)
+    ]
+
+
+def _warnings(redactor: Redactor, dropped: list[Dropped]) -> tuple[str, ...]:
+    receipt = redactor.receipt()
+    warnings = [
+        f"{drop.part}: {drop.bytes} bytes dropped at the {drop.place} (line {drop.line}): {drop.reason}"
+        for drop in dropped
+    ]
+    warnings += [f"{left.member} was left out: {left.reason}" for left in receipt.left_out]
+    warnings += [f"the value of {name} is too short to search for" for name in receipt.too_short]
+    return tuple(warnings)
+
+
+__all__ = ["Archived", "Given", "Options", "Source", "archive", "archive_rows", "looks_like_rows"]

@@ -1,0 +1,123 @@
+"""A checkpoint from what a transcript says and what the caller adds."""
+
+from __future__ import annotations
+
+import platform
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from archiver import jsonio
+from archiver.model import (
+    Checkpoint,
+    Environment,
+    JsonValue,
+    Outcome,
+    Spend,
+    Transcript,
+    Workspace,
+)
+from archiver.transcripts import get_dialect
+
+if TYPE_CHECKING:
+    from archiver.transcripts.survey import PartSurvey
+
+MAX_OBJECTIVE = 2000
+"""Characters of the first instruction that become the objective; the transcript holds the whole of it."""
+ITEMS_TO_LOOK_AT = 64
+"""Items among which a session id is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the caller says about a run; None where the transcript or the run's last record is to say it."""
+
+    run_id: str | None = None
+    task_id: str | None = None
+    user_id: str | None = None
+    outcome: Outcome | None = None
+    phase: str | None = None
+    note: str | None = None
+
+
+def run_id_of(transcript: Transcript, paths: Sequence[Path]) -> str:
+    """The session id that the first items state, or else a name that is always the same for this file."""
+    dialect = get_dialect(transcript.dialect)
+    main = transcript.parts[0] if transcript.parts else None
+    if main is not None and main.media != "raw":
+        for line in islice(main.items.lines(), ITEMS_TO_LOOK_AT):
+            if session := dialect.facts(jsonio.loads(line)).session:
+                return session
+    path = paths[0].resolve()
+    return f"{path.stem}-{uuid.uuid5(uuid.NAMESPACE_URL, path.as_uri()).hex[:8]}"
+
+
+def from_transcript(
+    transcript: Transcript, surveys: Sequence[PartSurvey], run: str, task: str, now: datetime
+) -> Checkpoint:
+    """The state that the main part of a transcript states: objective, turns, spend, times, where it ran."""
+    facts = surveys[0].facts if surveys else None
+    if facts is None:
+        return Checkpoint(
+            run_id=run,
+            task_id=task,
+            created_at=now,
+            checkpoint_at=now,
+            transcript=transcript,
+            environment=_host(),
+        )
+    last = facts.last_at or now
+    first = min(facts.first_at or last, last)
+    return Checkpoint(
+        run_id=run,
+        task_id=task,
+        objective=facts.objective[:MAX_OBJECTIVE],
+        iteration=facts.turns,
+        turn=facts.turns,
+        created_at=first,
+        checkpoint_at=last,
+        spend=Spend(
+            tokens_in=sum(s.facts.tokens_in for s in surveys),
+            tokens_out=sum(s.facts.tokens_out for s in surveys),
+            tokens_cached=sum(s.facts.tokens_cached for s in surveys),
+            seconds=(last - first).total_seconds(),
+            iterations=facts.turns,
+        ),
+        transcript=transcript,
+        workspace=Workspace(path=facts.cwd),
+        environment=_host(harness=facts.harness, model=facts.model),
+    )
+
+
+def complete(
+    checkpoint: Checkpoint, given: Given, run: str, task: str, probes: dict[str, JsonValue]
+) -> Checkpoint:
+    """The checkpoint with what the caller says instead of what was read, and what the probes captured."""
+    said = {
+        name: value
+        for name in ("user_id", "outcome", "phase", "note")
+        if (value := getattr(given, name)) is not None
+    }
+    environment = checkpoint.environment.model_copy(
+        update={"probes": {**probes, **checkpoint.environment.probes}}
+    )
+    return checkpoint.model_copy(update={**said, "run_id": run, "task_id": task, "environment": environment})
+
+
+def workspace_folder(checkpoint: Checkpoint) -> Path | None:
+    """The folder the run worked in, when it is on this machine."""
+    path = checkpoint.workspace.path
+    if not path or "\0" in path:
+        return None
+    folder = Path(path)
+    return folder if folder.is_absolute() and folder.is_dir() else None
+
+
+def _host(harness: str | None = None, model: str | None = None) -> Environment:
+    return Environment(
+        harness=harness, model=model, platform=platform.platform(), python=platform.python_version()
+    )

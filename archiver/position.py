@@ -1,0 +1,67 @@
+"""Where the next checkpoint of a run goes: its number, what it follows, and the run's redaction key."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from archiver import age, pack
+from archiver.catalog import Catalog
+from archiver.errors import DigestMismatchError, MissingRecordError, ObjectNotFoundError
+from archiver.model.record import BundleRef, Record
+
+if TYPE_CHECKING:
+    from archiver.setup import Setup
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The place of the next record; `head` is the newest record, None for a new run."""
+
+    run: str
+    seq: int = 1
+    previous: str | None = None
+    head: Record | None = None
+    redaction_key: bytes = b""
+    """The run's key for placeholders; empty when no bundle holds one (any more)."""
+
+
+def find(run: str, setup: Setup) -> Position:
+    """Read the head of the run, and from its newest bundle the redaction key."""
+    catalog = Catalog(setup)
+    head = catalog.head(run)
+    if head is None:
+        return Position(run)
+    return Position(
+        run,
+        seq=head.record.seq + 1,
+        previous=head.sha256,
+        head=head.record,
+        redaction_key=_redaction_key(catalog, head.record, setup),
+    )
+
+
+def _redaction_key(catalog: Catalog, head: Record, setup: Setup) -> bytes:
+    """The key in the manifest of the newest bundle that is still there, so that placeholders stay the same."""
+    record = head
+    while record.bundle is None or (key := _key_in(record.bundle, setup)) is None:
+        if record.seq == 1:
+            return b""
+        try:
+            record = catalog.read(record.run, record.seq - 1).record
+        except (MissingRecordError, ObjectNotFoundError):
+            return b""
+    return key
+
+
+def _key_in(bundle: BundleRef, setup: Setup) -> bytes | None:
+    try:
+        with setup.store.open(bundle.name) as source, age.unseal(setup.identities, source) as opened:
+            data = pack.read_manifest(opened, limits=setup.settings.limits)
+    except ObjectNotFoundError:
+        return None
+    if hashlib.sha256(data.raw).hexdigest() != bundle.manifest_sha256:
+        raise DigestMismatchError(f"{bundle.name} holds another manifest than its record signed")
+    return base64.b64decode(data.manifest.redaction_key)

@@ -1,0 +1,104 @@
+"""The record that commits a checkpoint: what `list` and `restore --plan` need, bounded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from archiver import retention
+from archiver.model.checkpoint import Checkpoint
+from archiver.model.receipt import Receipt
+from archiver.model.record import BundleRef, EffectCounts, PlanCounts, Record, Sizes
+
+if TYPE_CHECKING:
+    from archiver.position import Position
+    from archiver.setup import Setup
+
+MAX_TEXT = 500
+"""Characters of objective, phase and note in a record; the bundle holds the whole of them."""
+MAX_LISTED = 50
+"""Pending approvals and undecided effects that a record lists."""
+
+
+def record_of(
+    checkpoint: Checkpoint,
+    place: Position,
+    setup: Setup,
+    *,
+    bundle: BundleRef,
+    sizes: Sizes,
+    receipt: Receipt,
+    recipients: tuple[str, ...],
+    recorded_at: datetime,
+    software: str,
+) -> Record:
+    """The record for a redacted checkpoint whose bundle is in the store."""
+    findings: Counter[str] = Counter()
+    for finding in receipt.findings:
+        findings[finding.rule] += finding.count
+    return Record(
+        store=setup.require_store_id(),
+        run=checkpoint.run_id,
+        task=checkpoint.task_id,
+        user=checkpoint.user_id,
+        seq=place.seq,
+        schema_version=checkpoint.schema_version,
+        min_reader=checkpoint.schema_version,
+        created_at=checkpoint.created_at,
+        checkpoint_at=checkpoint.checkpoint_at,
+        recorded_at=recorded_at,
+        outcome=checkpoint.outcome,
+        retention=retention.class_of(checkpoint.outcome),
+        objective=_one_line(checkpoint.objective),
+        phase=_one_line(checkpoint.phase),
+        note=_one_line(checkpoint.note),
+        iteration=checkpoint.iteration,
+        turn=checkpoint.turn,
+        spend=checkpoint.spend,
+        budget=checkpoint.budget,
+        plan=PlanCounts(
+            completed=len(checkpoint.plan.completed),
+            remaining=len(checkpoint.plan.remaining),
+            pending_approvals=checkpoint.plan.pending_approvals[:MAX_LISTED],
+        ),
+        effects=_effects(checkpoint),
+        dialect=checkpoint.transcript.dialect,
+        probes=checkpoint.environment.probes,
+        findings=dict(findings),
+        left_out=len(receipt.left_out),
+        sizes=sizes,
+        writer=setup.require_signing_key().public,
+        recipients=recipients,
+        bundle=bundle,
+        previous=place.previous,
+        software=software,
+    )
+
+
+def _effects(checkpoint: Checkpoint) -> EffectCounts:
+    counts = Counter(effect.status for effect in checkpoint.effects)
+    undecided = [
+        effect.key
+        for effect in checkpoint.effects
+        if effect.status in ("in_progress", "uncertain") and not effect.replayable
+    ]
+    return EffectCounts(
+        proposed=counts["proposed"],
+        in_progress=counts["in_progress"],
+        confirmed=counts["confirmed"],
+        uncertain=counts["uncertain"],
+        undecided=tuple(undecided[:MAX_LISTED]),
+    )
+
+
+def _one_line(text: str) -> str:
+    """White space folded and cut, never inside a placeholder of redaction."""
+    folded = " ".join(text.split())
+    if len(folded) <= MAX_TEXT:
+        return folded
+    cut = folded[: MAX_TEXT - 1]
+    opened = cut.rfind("[REDACTED:")
+    if opened >= 0 and "]" not in cut[opened:]:
+        cut = cut[:opened]
+    return cut + "…"
