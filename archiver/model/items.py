@@ -18,6 +18,9 @@ BLOCK = 1 << 20
 BlockSource = Callable[[], Iterator[bytes]]
 """Starts a new pass over the items: blocks of whole lines, each line ending in `\\n` (raw: any chunks)."""
 
+PairSource = Callable[[], Iterator[tuple[bytes, Any]]]
+"""Starts a new pass over the items: each as its JSON text and its value, parsed once."""
+
 
 class Items:
     """A re-iterable sequence of JSON texts, one an item, held in memory, in a file or made by a reader.
@@ -26,10 +29,19 @@ class Items:
     JSON value a line: their concatenation is the file, byte for byte.
     """
 
-    __slots__ = ("_source", "count", "raw", "size")
+    __slots__ = ("_pairs", "_source", "count", "raw", "size")
 
-    def __init__(self, source: BlockSource, *, count: int | None, size: int, raw: bool = False) -> None:
+    def __init__(
+        self,
+        source: BlockSource,
+        *,
+        count: int | None,
+        size: int,
+        raw: bool = False,
+        pairs: PairSource | None = None,
+    ) -> None:
         self._source = source
+        self._pairs = pairs
         self.count = count
         """Number of items; None while a reader has not been through them."""
         self.size = size
@@ -55,6 +67,11 @@ class Items:
         return cls(lambda: iter(held), count=len(held), size=sum(map(len, held)), raw=True)
 
     @classmethod
+    def of_pairs(cls, pairs: PairSource, *, size: int) -> Items:
+        """Items that a reader parses on its way through a file of `size` bytes."""
+        return cls(lambda: _pair_blocks(pairs()), count=None, size=size, pairs=pairs)
+
+    @classmethod
     def in_file(cls, path: Path, *, count: int | None, size: int, raw: bool = False) -> Items:
         """Items that lie in a file of `size` bytes: lines ending in `\\n`, or raw chunks."""
         return cls(lambda: _file_blocks(path, raw), count=count, size=size, raw=raw)
@@ -78,11 +95,29 @@ class Items:
         if self.raw:
             yield from self._source()
             return
+        if self._pairs is not None:
+            for line, _ in self._pairs():
+                yield line
+            return
         for block in self._source():
             yield from block[:-1].split(b"\n")
 
+    def pairs(self) -> Iterator[tuple[bytes, Any]]:
+        """Each item as its JSON text and its value, parsed once; raw items have none (`TypeError`)."""
+        if self.raw:
+            raise TypeError("raw items are chunks, not JSON values")
+        if self._pairs is not None:
+            yield from self._pairs()
+            return
+        for line in self.lines():
+            yield line, jsonio.loads(line)
+
     def values(self) -> Iterator[Any]:
         """Each item parsed; raw chunks as text, or as `{"base64": …}` where they are not UTF-8."""
+        if self._pairs is not None:
+            for _, value in self._pairs():
+                yield value
+            return
         for line in self.lines():
             yield _chunk_value(line) if self.raw else jsonio.loads(line)
 
@@ -130,6 +165,20 @@ def _file_blocks(path: Path, raw: bool) -> Iterator[bytes]:
             if not raw and not block.endswith(b"\n"):
                 block += file.readline()
             yield block
+
+
+def _pair_blocks(pairs: Iterator[tuple[bytes, Any]]) -> Iterator[bytes]:
+    lines: list[bytes] = []
+    size = 0
+    for line, _ in pairs:
+        lines.append(line)
+        size += len(line)
+        if size >= BLOCK:
+            yield b"\n".join((*lines, b""))
+            lines.clear()
+            size = 0
+    if lines:
+        yield b"\n".join((*lines, b""))
 
 
 def _chunk_value(chunk: bytes) -> Any:
