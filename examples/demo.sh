@@ -25,7 +25,7 @@ git_quiet add . && git_quiet commit -q -m "Parse thousands separators"
 session=$(ls "$here"/sample-run/*.jsonl)
 # The credential is made here: nothing that looks like one stands in this repository.
 credential="ghp_$(LC_ALL=C tr -dc 'A-Za-z0-9' < /dev/urandom | head -c 36)"
-sed -e "s#{{workspace}}#$work/workspace#g" -e "s#{{credential}}#$credential#g" -e "s#{{day}}#$(date -u +%Y-%m-%d)#g" \
+sed -e "s#/home/dev/price-feed#$work/workspace#g" -e "s#{{credential}}#$credential#g" -e "s#2026-03-02#$(date -u +%Y-%m-%d)#g" \
     "$session" > "$(basename "$session")"
 echo "$(basename "$session"): $(wc -l < "$(basename "$session")") lines"
 
