@@ -1,0 +1,16 @@
+"""What can be configured: defaults, then `archiver.toml`, the environment, flags; the last one wins."""
+
+from archiver.config.homes import cache_home, config_home, data_home, state_home
+from archiver.config.loading import FILE_NAME, load
+from archiver.config.settings import Limits, Settings
+
+__all__ = [
+    "FILE_NAME",
+    "Limits",
+    "Settings",
+    "cache_home",
+    "config_home",
+    "data_home",
+    "load",
+    "state_home",
+]

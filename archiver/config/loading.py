@@ -1,0 +1,165 @@
+"""Find the configuration file, read it, and build the settings; every error names where the value stands.
+
+The file is the one named by `--config` or `ARCHIVER_CONFIG`, else `./archiver.toml`, else
+`$XDG_CONFIG_HOME/checkpoint-archiver/archiver.toml`; none is needed. A variable is `ARCHIVER_` with section
+and key joined by `__`: `ARCHIVER_STORE__URL`.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_settings import SettingsError
+
+from archiver.config.homes import config_home
+from archiver.config.settings import PATHS, Settings, file_values, leaves
+from archiver.errors import ConfigError
+
+FILE_NAME = "archiver.toml"
+DOCUMENTATION = "docs/CONFIGURATION.md lists every key"
+
+_MAX_FILE = 1 << 20
+
+
+def load(config: Path | None = None, flags: Mapping[str, Mapping[str, Any]] | None = None) -> Settings:
+    """The settings in force; `config` names the file, `flags` hold sections as given on the command line."""
+    path = find_file(config)
+    given: dict[str, Any] = {section: dict(values) for section, values in (flags or {}).items() if values}
+    from_file = _read(path) if path else {}
+    _refuse_unknown_variables()
+    token = file_values.set(from_file)
+    try:
+        settings = Settings(**given)
+    except ValidationError as error:
+        raise _explained(error, path, from_file, given) from error
+    except SettingsError as error:
+        raise ConfigError(f"the environment cannot be read as settings: {error}") from error
+    finally:
+        file_values.reset(token)
+    settings._file = path
+    return settings
+
+
+def find_file(config: Path | None) -> Path | None:
+    """The configuration file: the one asked for must exist, the others need not."""
+    asked = config or (Path(value) if (value := os.environ.get("ARCHIVER_CONFIG")) else None)
+    if asked is not None:
+        asked = asked.expanduser().absolute()
+        if not asked.is_file():
+            raise ConfigError(
+                f"there is no configuration file {asked}",
+                remedy=f"`archiver init --config {asked}` writes one",
+            )
+        return asked
+    here = Path(FILE_NAME).absolute()
+    if here.is_file():
+        _refuse_foreign(here)
+        return here
+    home = config_home() / FILE_NAME
+    return home if home.is_file() else None
+
+
+def _refuse_foreign(path: Path) -> None:
+    """A file found by chance in the current folder says where bundles go, so it must be the caller's own."""
+    status = path.stat()
+    if status.st_uid not in {os.geteuid(), 0} or status.st_mode & 0o002:
+        raise ConfigError(
+            f"{path} was found in the current folder, but other users own it or can write to it",
+            remedy=f"look at it; then `chown` and `chmod o-w` it, or name it with --config {path}",
+        )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MAX_FILE + 1)
+        if len(data) > _MAX_FILE:
+            raise ConfigError(f"{path} has more than {_MAX_FILE} bytes: it is no configuration file")
+        values = tomllib.loads(data.decode("utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:  # UnicodeDecodeError and TOMLDecodeError, which says line and column
+        raise ConfigError(f"{path} is not TOML: {error}") from error
+    for section, key in PATHS:
+        table = values.get(section)
+        if isinstance(table, dict) and key in table:
+            table[key] = _beside(path.parent, table[key])
+    return values
+
+
+def _beside(folder: Path, value: Any) -> Any:
+    """Relative paths of the file are relative to its folder."""
+    if isinstance(value, list):
+        return [_beside(folder, element) for element in value]
+    if not isinstance(value, str) or not value or "://" in value or value.startswith("~"):
+        return value
+    return str(folder / value)
+
+
+def _refuse_unknown_variables() -> None:
+    """A misspelt variable would otherwise be ignored.
+
+    Only names with `__` are ours: Kubernetes makes variables such as `ARCHIVER_PORT` for a service.
+    """
+    known = {variable(key) for key, _ in leaves()}
+    for name in os.environ:
+        if name.startswith("ARCHIVER_") and "__" in name and name not in known:
+            raise ConfigError(
+                f"environment variable {name}: there is no such setting", remedy=_like(name, known)
+            )
+
+
+def variable(key: tuple[str, ...]) -> str:
+    """The environment variable of a key."""
+    return "ARCHIVER_" + "__".join(key).upper()
+
+
+def _explained(
+    error: ValidationError, path: Path | None, from_file: Mapping[str, Any], flags: Mapping[str, Any]
+) -> ConfigError:
+    """The first problem, with the place its value came from."""
+    first = error.errors()[0]
+    key = tuple(part for part in first["loc"] if isinstance(part, str))
+    known = {".".join(name) for name, _ in leaves()}
+    dotted = ".".join(key)
+    while key and dotted not in known and not any(name.startswith(f"{dotted}.") for name in known):
+        if first["type"] == "extra_forbidden":
+            break
+        key = key[:-1]
+        dotted = ".".join(key)
+    if _at(flags, key) is not _ABSENT:
+        where = "flags"
+    elif name := next((name for name in (variable(key), variable(key[:1])) if name in os.environ), None):
+        where = f"environment variable {name}"
+    else:
+        where = str(path) if _at(from_file, key) is not _ABSENT else "defaults"
+    if first["type"] == "extra_forbidden":
+        return ConfigError(f"{where}: there is no key {dotted!r}", remedy=_like(dotted, known | _sections()))
+    message = first["msg"].removeprefix("Value error, ")
+    return ConfigError(f"{where}: {dotted}: {message}", remedy=DOCUMENTATION)
+
+
+_ABSENT = object()
+
+
+def _at(values: Any, key: tuple[str, ...]) -> Any:
+    for part in key:
+        if not isinstance(values, Mapping) or part not in values:
+            return _ABSENT
+        values = values[part]
+    return values
+
+
+def _sections() -> set[str]:
+    return set(Settings.model_fields)
+
+
+def _like(name: str, known: set[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]!r}? {DOCUMENTATION}" if close else DOCUMENTATION

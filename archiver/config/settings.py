@@ -1,0 +1,147 @@
+"""All settings as one frozen model: section, key, default and what it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextvars import ContextVar
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+from pydantic import Field, PrivateAttr
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from archiver.config.values import Duration, Place, Places, Size, StoreUrl, Words
+from archiver.freshness import Policy
+from archiver.model import Frozen
+
+file_values: ContextVar[dict[str, Any]] = ContextVar("file_values")
+"""What the configuration file holds, while `load` builds the settings."""
+
+
+class StoreSettings(Frozen):
+    """Where bundles and records lie."""
+
+    url: StoreUrl | None = Field(
+        None,
+        description="A folder, or an address (`file:///srv/archive`). Unset: a folder in the data home.",
+    )
+    id: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")] | None = Field(
+        None,
+        description="The id the store must have; `archiver init` writes it here. Another one is refused.",
+    )
+
+
+class KeySettings(Frozen):
+    """Who can open what is saved, and who is believed."""
+
+    identities: Places = Field(
+        (), description="age identity files that open bundles. Unset: `keys/identity.txt` in the config home."
+    )
+    recipients: Words = Field(
+        (), description="age recipients (`age1…`) to seal to. Unset: those of the identities."
+    )
+    signing_key: Place | None = Field(
+        None, description="Ed25519 key that signs records. Unset: `keys/signing.pem` in the config home."
+    )
+    writers: Place | None = Field(
+        None, description="`writers.toml`, the trusted signing keys. Unset: the own signing key alone."
+    )
+
+
+class ArchiveSettings(Frozen):
+    """How runs are saved."""
+
+    user: str | None = Field(None, description="The user id to write into checkpoints.")
+    keep_turns: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
+        10, description="Newest turns that compaction keeps whole."
+    )
+    keep_full: bool = Field(False, description="Also archive the whole redacted transcript.")
+    secret_environment: Words = Field(
+        (), description="Environment variables whose values are secrets, besides those whose names say so."
+    )
+
+
+class Limits(Frozen):
+    """Sizes and counts that may not be passed, on write and on read."""
+
+    member: Size = Field(64 << 20, description="Bytes of one file of a bundle.")
+    bundle: Size = Field(2 << 30, description="Bytes of one unpacked bundle.")
+    run: Size = Field(20 << 30, description="Stored bytes of all bundles of a run.")
+    members: Annotated[int, Field(ge=1)] = Field(100_000, description="Files in one bundle.")
+
+
+class FreshnessSettings(Frozen):
+    """When a checkpoint counts as stale, and what follows."""
+
+    max_age: Duration = Field(timedelta(days=7), description="An older checkpoint is STALE.")
+    policy: Policy = Field(Policy(), description="What STALE and UNKNOWN do to a restore.")
+
+
+class RedactionSettings(Frozen):
+    """What is taken out before anything is sealed."""
+
+    rule_files: Places = Field(
+        (), description="Files with redaction rules of your own, besides the built-in ones."
+    )
+
+
+class Settings(BaseSettings):
+    """All settings, checked and immutable."""
+
+    model_config = SettingsConfigDict(
+        frozen=True,
+        extra="forbid",
+        env_prefix="ARCHIVER_",
+        env_nested_delimiter="__",
+        enable_decoding=False,
+    )
+
+    store: StoreSettings = StoreSettings()
+    keys: KeySettings = KeySettings()
+    archive: ArchiveSettings = ArchiveSettings()
+    limits: Limits = Limits()
+    freshness: FreshnessSettings = FreshnessSettings()
+    redaction: RedactionSettings = RedactionSettings()
+
+    _file: Path | None = PrivateAttr(None)
+
+    @property
+    def file(self) -> Path | None:
+        """The configuration file that was read."""
+        return self._file
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic-settings passes it by name
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - as above
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, InitSettingsSource(settings_cls, init_kwargs=file_values.get({}))
+
+
+def leaves(model: Any = Settings, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every key as its path of names, with its pydantic field."""
+    for name, field in model.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Frozen):
+            yield from leaves(field.annotation, (*path, name))
+        else:
+            yield (*path, name), field
+
+
+def _holds_paths(annotation: Any) -> bool:
+    return annotation is Path or any(map(_holds_paths, get_args(annotation)))
+
+
+PATHS = frozenset(
+    {(key[0], key[1]) for key, field in leaves() if _holds_paths(field.annotation)} | {("store", "url")}
+)
+"""Sections and keys whose values are paths."""

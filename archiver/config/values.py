@@ -1,0 +1,84 @@
+"""How values are written: sizes, lengths of time, paths and lists."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, PlainSerializer, StringConstraints
+
+_UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+_UNITS |= {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_LONGEST = 100 * 366 * 86_400
+
+
+def parse_size(value: object) -> object:
+    """`"64MiB"`, `"2 GB"` or a number of bytes."""
+    if not isinstance(value, str):
+        return value
+    match = re.fullmatch(r"\s*(\d{1,18})\s*([A-Za-z]*)\s*", value, re.ASCII)
+    if match is None or match[2] not in _UNITS:
+        raise ValueError(f"{value!r} is not a size; write it as 64MiB, 2GiB or a number of bytes")
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def size_text(size: int) -> str:
+    """The size in the largest unit that holds it exactly: `64MiB`."""
+    for unit in ("TiB", "GiB", "MiB", "KiB"):
+        if size and size % _UNITS[unit] == 0:
+            return f"{size // _UNITS[unit]}{unit}"
+    return str(size)
+
+
+def parse_duration(value: object) -> object:
+    """`"7d"`, `"36h"`, `"90m"`, `"10s"`, `"2w"`."""
+    if isinstance(value, timedelta):
+        return value
+    match = re.fullmatch(r"\s*(\d{1,10})\s*([smhdw])\s*", value, re.ASCII) if isinstance(value, str) else None
+    if match is None or int(match[1]) * _SECONDS[match[2]] > _LONGEST:
+        raise ValueError(f"{value!r} is not a length of time; write it as 7d, 36h, 90m or 10s")
+    return timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
+
+
+def duration_text(length: timedelta) -> str:
+    """The length in the largest unit that holds it exactly: `7d`."""
+    seconds = int(length.total_seconds())
+    for unit in "dhm":
+        if seconds and seconds % _SECONDS[unit] == 0:
+            return f"{seconds // _SECONDS[unit]}{unit}"
+    return f"{seconds}s"
+
+
+def _listed(value: object) -> object:
+    """A list in a variable or flag is one text with commas between its elements."""
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
+
+
+def _placed(value: object) -> object:
+    """An absolute path; `~` is the home folder. Paths of the file are absolute before they come here."""
+    return Path(value).expanduser().absolute() if isinstance(value, str | Path) and str(value) else value
+
+
+def place_of_store(url: object) -> object:
+    """A store address with a scheme as it is; a folder as an absolute path."""
+    if not isinstance(url, str) or not url or "://" in url:
+        return url
+    return str(Path(url).expanduser().absolute())
+
+
+Size = Annotated[int, BeforeValidator(parse_size), Field(ge=1), PlainSerializer(size_text, when_used="json")]
+Duration = Annotated[
+    timedelta, BeforeValidator(parse_duration), PlainSerializer(duration_text, when_used="json")
+]
+Place = Annotated[Path, BeforeValidator(_placed)]
+Places = Annotated[tuple[Place, ...], BeforeValidator(_listed)]
+Words = Annotated[
+    tuple[Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)], ...],
+    BeforeValidator(_listed),
+]
+StoreUrl = Annotated[str, Field(min_length=1), BeforeValidator(place_of_store)]

@@ -1,0 +1,272 @@
+"""Settings from four places, and errors that name the place."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from archiver.config import Limits, Settings, cache_home, config_home, data_home, load, state_home
+from archiver.config.loading import variable
+from archiver.config.settings import PATHS, leaves
+from archiver.config.values import duration_text, parse_duration, parse_size, size_text
+from archiver.errors import ConfigError
+
+
+@pytest.fixture(autouse=True)
+def empty_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(("ARCHIVER_", "XDG_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o644)
+    return path
+
+
+def test_defaults_need_no_file() -> None:
+    settings = load()
+    assert settings.file is None
+    assert settings.store.url is None
+    assert settings.limits == Limits(member=64 << 20, bundle=2 << 30, run=20 << 30, members=100_000)
+    assert settings.freshness.max_age == timedelta(days=7)
+    assert (settings.freshness.policy.stale, settings.freshness.policy.unknown) == ("block", "warn")
+
+
+def test_each_place_beats_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "c.toml", '[archive]\nuser = "file"\nkeep_turns = 3\n[limits]\nmembers = 5\n')
+    assert load(path).archive.user == "file"
+    monkeypatch.setenv("ARCHIVER_ARCHIVE__USER", "variable")
+    assert load(path).archive.user == "variable"
+    settings = load(path, {"archive": {"user": "flag"}, "store": {}})
+    assert settings.archive.user == "flag"
+    # The other keys of a section stay as the lower places have them.
+    assert (settings.archive.keep_turns, settings.limits.members, settings.limits.member) == (3, 5, 64 << 20)
+
+
+def test_where_the_file_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = write(config_home() / "archiver.toml", '[archive]\nuser = "home"\n')
+    assert (load().archive.user, load().file) == ("home", home)
+    here = write(Path("archiver.toml").absolute(), '[archive]\nuser = "here"\n')
+    assert (load().archive.user, load().file) == ("here", here)
+    named = write(tmp_path / "named.toml", '[archive]\nuser = "named"\n')
+    monkeypatch.setenv("ARCHIVER_CONFIG", str(named))
+    assert (load().archive.user, load().file) == ("named", named)
+    flag = write(tmp_path / "flag.toml", "")
+    assert load(flag).file == flag
+
+
+def test_relative_paths_of_the_file_are_relative_to_the_file(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "etc" / "a.toml",
+        '[store]\nurl = "store"\n[keys]\nidentities = ["k/one.txt", "/abs/two.txt", "~/three.txt"]\n'
+        'signing_key = "../sign.pem"\n[redaction]\nrule_files = ["rules.toml"]\n',
+    )
+    settings = load(path)
+    assert settings.store.url == str(tmp_path / "etc/store")
+    assert settings.keys.identities == (
+        tmp_path / "etc/k/one.txt",
+        Path("/abs/two.txt"),
+        tmp_path / "home/three.txt",
+    )
+    assert settings.keys.signing_key == tmp_path / "etc/../sign.pem"
+    assert settings.redaction.rule_files == (tmp_path / "etc/rules.toml",)
+
+
+def test_relative_paths_elsewhere_are_relative_to_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARCHIVER_KEYS__IDENTITIES", "a.txt, b.txt,")
+    settings = load(flags={"store": {"url": "store"}})
+    assert settings.keys.identities == (tmp_path / "work/a.txt", tmp_path / "work/b.txt")
+    assert settings.store.url == str(tmp_path / "work/store")
+
+
+@pytest.mark.parametrize("url", ["file:///srv/a", "s3://bucket/prefix"])
+def test_addresses_with_a_scheme_stay(url: str, tmp_path: Path) -> None:
+    assert load(write(tmp_path / "a.toml", f'[store]\nurl = "{url}"\n')).store.url == url
+
+
+def test_every_path_is_known_as_one() -> None:
+    named = {key for key, field in leaves() if "Path" in str(field.annotation)}
+    assert named | {("store", "url")} == PATHS
+
+
+def test_every_key_can_be_set_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = {
+        "store.url": "file:///x", "store.id": "ab" * 16, "keys.identities": "/i", "keys.recipients": "x,y",
+        "keys.signing_key": "/s", "keys.writers": "/w", "archive.user": "u", "archive.keep_turns": "4",
+        "archive.keep_full": "true", "archive.secret_environment": "A,B", "limits.member": "1KiB",
+        "limits.bundle": "2MB", "limits.run": "3", "limits.members": "9", "freshness.max_age": "36h",
+        "freshness.policy.stale": "warn", "freshness.policy.unknown": "block", "redaction.rule_files": "/r",
+    }  # fmt: skip
+    assert {".".join(key) for key, _ in leaves()} == values.keys()
+    plain = Settings().model_dump()
+    for key, value in values.items():
+        monkeypatch.setenv(variable(tuple(key.split("."))), value)
+    for (section, *rest), _ in leaves():
+        before, after = plain[section], load().model_dump()[section]
+        for name in rest:
+            before, after = before[name], after[name]
+        assert before != after, (section, rest)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "remedy"),
+    [
+        ("[store]\nulr = 'x'\n", "there is no key 'store.ulr'", "store.url"),
+        ("[stores]\nurl = 'x'\n", "there is no key 'stores'", "store"),
+        ("[freshness.policy]\nstael = 'warn'\n", "there is no key 'freshness.policy.stael'", "policy.stale"),
+        (
+            "[freshness.policy]\nstale = 'ignore'\n",
+            "freshness.policy.stale: Input should be 'block'",
+            "docs/",
+        ),
+        ("[limits]\nmember = 'huge'\n", "limits.member: 'huge' is not a size", "docs/"),
+        ("[limits]\nmember = 0\n", "limits.member: Input should be greater", "docs/"),
+        ("[freshness]\nmax_age = 7\n", "freshness.max_age: 7 is not a length of time", "docs/"),
+        ("[keys]\nidentities = [1]\n", "keys.identities: Input is not a valid path", "docs/"),
+        ("store = 'x'\n", "store: Input should be a valid dictionary", "docs/"),
+        ("[store]\nid = 'ABC'\n", "store.id: String should match", "docs/"),
+    ],
+)
+def test_errors_of_the_file_name_file_and_key(tmp_path: Path, text: str, message: str, remedy: str) -> None:
+    path = write(tmp_path / "a.toml", text)
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    assert str(caught.value).startswith(f"{path}: {message}")
+    assert remedy in str(caught.value.remedy)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("ARCHIVER_LIMITS__MEMBER", "x", "environment variable ARCHIVER_LIMITS__MEMBER: limits.member: 'x'"),
+        ("ARCHIVER_STORE", "x", "environment variable ARCHIVER_STORE: store: Input should be"),
+        ("ARCHIVER_STORE__ULR", "x", "environment variable ARCHIVER_STORE__ULR: there is no such setting"),
+        ("ARCHIVER_STOER__URL", "x", "environment variable ARCHIVER_STOER__URL: there is no such setting"),
+    ],
+)  # fmt: skip
+def test_errors_of_variables_name_them(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, message: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigError) as caught:
+        load()
+    assert str(caught.value).startswith(message)
+
+
+def test_a_variable_that_is_wrong_is_named_even_when_the_file_has_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "a.toml", "[limits]\nmembers = 3\n")
+    monkeypatch.setenv("ARCHIVER_LIMITS__MEMBERS", "none")
+    with pytest.raises(ConfigError, match="environment variable ARCHIVER_LIMITS__MEMBERS"):
+        load(path)
+    with pytest.raises(ConfigError, match=r"^flags: limits\.members"):
+        load(path, {"limits": {"members": "none"}})
+
+
+def test_variables_that_only_look_like_ours_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARCHIVER_PORT", "tcp://10.0.0.1:80")
+    monkeypatch.setenv("ARCHIVER_DEBUG", "1")
+    load()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[store\n", "is not TOML: .*line 1"),
+        (b"\xff\xfe", "is not TOML"),
+        (b"# " + b"x" * (1 << 20), "more than"),
+    ],
+)
+def test_files_that_are_no_toml(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "a.toml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=message):
+        load(path)
+
+
+def test_a_file_that_was_asked_for_must_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="no configuration file") as caught:
+        load(tmp_path / "none.toml")
+    assert "archiver init" in str(caught.value.remedy)
+    monkeypatch.setenv("ARCHIVER_CONFIG", str(tmp_path))
+    with pytest.raises(ConfigError, match="no configuration file"):
+        load()
+
+
+def test_a_file_of_the_current_folder_that_others_can_write_is_refused() -> None:
+    path = write(Path("archiver.toml").absolute(), "")
+    path.chmod(0o666)
+    with pytest.raises(ConfigError, match="other users"):
+        load()
+    assert load(path).file == path
+    path.chmod(0o644)
+    assert load().file == path
+
+
+def test_settings_are_frozen() -> None:
+    settings = load()
+    with pytest.raises(ValidationError):
+        setattr(settings, "store", settings.store)  # noqa: B010 - mypy knows that it is read-only
+    with pytest.raises(ValidationError):
+        setattr(settings.store, "url", "x")  # noqa: B010 - as above
+
+
+def test_homes_follow_xdg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    places = {
+        "XDG_CONFIG_HOME": (config_home, home / ".config"),
+        "XDG_DATA_HOME": (data_home, home / ".local/share"),
+        "XDG_CACHE_HOME": (cache_home, home / ".cache"),
+        "XDG_STATE_HOME": (state_home, home / ".local/state"),
+    }
+    for variable_name, (place, default) in places.items():
+        assert place() == default / "checkpoint-archiver"
+        monkeypatch.setenv(variable_name, "/elsewhere")
+        assert place() == Path("/elsewhere/checkpoint-archiver")
+        monkeypatch.setenv(variable_name, "relative/is/ignored")
+        assert place() == default / "checkpoint-archiver"
+
+
+@given(st.integers(1, 1 << 50))
+def test_sizes_round_trip(size: int) -> None:
+    assert parse_size(size_text(size)) == size
+
+
+@given(st.integers(1, 3 * 10**9))
+def test_durations_round_trip(seconds: int) -> None:
+    assert parse_duration(duration_text(timedelta(seconds=seconds))) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("64MiB", 64 << 20), ("64 MiB", 64 << 20), ("1kB", 1000), (" 7 ", 7), ("2TiB", 2 << 40), (5, 5)],
+)
+def test_size(text: object, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "MiB", "-1", "1.5GiB", "1mib", "1 PB", "9" * 19, "١"])
+def test_no_size(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a size"):
+        parse_size(text)
+
+
+@pytest.mark.parametrize("text", ["", "7", "d", "-7d", "1.5h", "7y", "999999999w", 7, None])
+def test_no_duration(text: object) -> None:
+    with pytest.raises(ValueError, match="is not a length of time"):
+        parse_duration(text)
