@@ -106,7 +106,7 @@ class ClaudeCode:
         for pairing in pairings.values():
             found += [*pairing.problems, *pairing.unanswered()]
         found += [
-            Problem("dangling_parent", index, "the parent line is not in the file")
+            Problem("dangling_parent", index, "the parent line is not in the file", ref=parent)
             for index, parent in parents
             if parent not in known
         ]
@@ -189,6 +189,7 @@ def _meta_facts(item: dict[str, Any]) -> Facts:
         "meta",
         branch=_branch(item),
         boundary=item.get("type") == "system" and item.get("subtype") == "compact_boundary",
+        cost=_cost(item),
         at=_moment(item.get("timestamp")),
         session=_session(item),
         cwd=_text(item.get("cwd")),
@@ -196,6 +197,11 @@ def _meta_facts(item: dict[str, Any]) -> Facts:
         model=_model(item.get("model")),
         harness=_harness(item.get("version") or item.get("claude_code_version")),
     )
+
+
+def _cost(item: dict[str, Any]) -> float | None:
+    cost = item.get("total_cost_usd")
+    return float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0 else None
 
 
 def _person(item: dict[str, Any]) -> bool:

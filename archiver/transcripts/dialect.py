@@ -60,6 +60,8 @@ class Facts:
     boundary: bool = False
     """True for a compaction marker: what the model sees starts after it."""
     usage: Usage | None = None
+    cost: float | None = None
+    """What the run has cost so far in US dollars, where the item states it."""
     at: datetime | None = None
     session: str | None = None
     cwd: str | None = None
@@ -95,6 +97,8 @@ class Problem:
     item: int
     detail: str
     call_id: str | None = None
+    ref: str | None = None
+    """The id that leads nowhere, of a `dangling_parent`; `relinked(item, {ref: None})` mends it."""
 
 
 class Dialect(Protocol):

@@ -1,0 +1,151 @@
+"""What well-known tool calls are about: files written, commands run and their exit, and the plan they keep.
+
+Tool names and arguments are those of Claude Code and of Anthropic's own tools (bash, text editor), read in
+public sessions; other tools are taken by the names of their arguments.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal
+
+from archiver.transcripts.dialect import Call, ToolResult
+
+TaskStatus = Literal["pending", "in_progress", "completed"]
+
+_COMMANDS: Final = frozenset(
+    {"bash", "shell", "powershell", "run_command", "execute_command", "run_terminal_cmd"}
+)
+_WRITERS: Final = frozenset({"write", "edit", "multiedit", "notebookedit", "write_file", "create_file"})
+_EDITOR: Final = frozenset({"create", "str_replace", "insert", "undo_edit"})
+_PATHS: Final = ("file_path", "notebook_path", "path")
+_ABOUT: Final = (*_PATHS, "command", "url", "pattern", "query", "description", "prompt")
+_MAX_TARGET: Final = 200
+_EXIT = re.compile(
+    r"\s*(?:Error: )?(?:Exit code|exit status|Process exited with code):?\s+(-?\d{1,9})\b", re.I
+)
+_CREATED = re.compile(r"Task #?([\w-]{1,64}) created")
+_MAX_TASKS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A command that was run: the item of its result, its exit status where the transcript states one."""
+
+    command: str
+    item: int
+    exit_status: int | None
+    failed: bool
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One step of the plan that the agent keeps for itself."""
+
+    id: str
+    title: str
+    status: TaskStatus
+
+
+def target(call: Call) -> str | None:
+    """The file, command, address or pattern the call is about; a long one is cut and ends in a digest."""
+    found = _argument(call, _ABOUT)
+    if found is None or len(found) <= _MAX_TARGET:
+        return found
+    digest = hashlib.sha256(found.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return f"{found[: _MAX_TARGET - 14]}… {digest}"
+
+
+def is_command(call: Call) -> bool:
+    """True for a call that runs a shell command."""
+    return call.name.lower() in _COMMANDS and _argument(call, ("command",)) is not None
+
+
+def written_file(call: Call) -> str | None:
+    """The file a call writes or changes, or None."""
+    name = call.name.lower()
+    if name in _WRITERS:
+        return _argument(call, _PATHS)
+    if name.startswith("str_replace") and _argument(call, ("command",)) in _EDITOR:
+        return _argument(call, ("path",))
+    return None
+
+
+def exit_status(result: ToolResult) -> int | None:
+    """The exit status that a result states, or None."""
+    found = _EXIT.match(result.text[:200])
+    return int(found.group(1)) if found else None
+
+
+def _argument(call: Call, keys: tuple[str, ...]) -> str | None:
+    if isinstance(call.arguments, Mapping):
+        for key in keys:
+            value = call.arguments.get(key)
+            if isinstance(value, str) and value:
+                return value
+    return None
+
+
+class TaskList:
+    """Follows TodoWrite (the list at once) and TaskCreate and TaskUpdate (one task at a time)."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, Task] = {}
+        self._new: dict[str, Task] = {}
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        return tuple(self._tasks.values())
+
+    def called(self, call: Call) -> None:
+        """Take in a call; what is not about the plan changes nothing."""
+        arguments = call.arguments
+        if not isinstance(arguments, Mapping):
+            return
+        if call.name == "TodoWrite" and isinstance(arguments.get("todos"), list):
+            made = [_task(str(number), entry) for number, entry in enumerate(arguments["todos"], 1)]
+            self._tasks = {task.id: task for task in made[:_MAX_TASKS] if task is not None}
+        elif call.name == "TaskCreate" and len(self._new) < _MAX_TASKS:
+            task = _task(call.id, arguments)
+            if task is not None:
+                self._new[call.id] = task
+        elif call.name == "TaskUpdate":
+            self._update(str(arguments.get("taskId")), arguments)
+
+    def answered(self, result: ToolResult) -> None:
+        """Take in a result: a new task gets the id that the harness gave it."""
+        task = self._new.pop(result.call_id, None)
+        if task is None or result.is_error or len(self._tasks) >= _MAX_TASKS:
+            return
+        found = _CREATED.search(result.text)
+        task_id = found.group(1) if found else task.id
+        self._tasks[task_id] = Task(task_id, task.title, task.status)
+
+    def _update(self, task_id: str, arguments: Mapping[str, Any]) -> None:
+        task = self._tasks.get(task_id)
+        if task is None:
+            return
+        if arguments.get("status") == "deleted":
+            del self._tasks[task_id]
+            return
+        subject = arguments.get("subject")
+        title = subject if isinstance(subject, str) and subject else task.title
+        self._tasks[task_id] = Task(task_id, title, _status(arguments.get("status", task.status)))
+
+
+def _task(task_id: str, entry: Any) -> Task | None:
+    if not isinstance(entry, Mapping):
+        return None
+    title = entry.get("content") or entry.get("subject")
+    return Task(task_id, title, _status(entry.get("status"))) if isinstance(title, str) else None
+
+
+def _status(value: Any) -> TaskStatus:
+    if value == "completed":
+        return "completed"
+    return "in_progress" if value == "in_progress" else "pending"
