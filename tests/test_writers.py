@@ -1,0 +1,147 @@
+"""Who is believed: unknown keys, other runs, other times; and the lines that would change it."""
+
+from __future__ import annotations
+
+import tomllib
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from archiver.errors import ConfigError, UntrustedWriterError
+from archiver.sign import SigningKey
+from archiver.writers import OWN, Writers, entry, toml_text
+
+KEY = SigningKey.from_seed(b"\1" * 32).public
+OTHER = SigningKey.from_seed(b"\2" * 32).public
+AT = datetime(2026, 3, 1, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+def listed(tmp_path: Path, *entries: str) -> Writers:
+    path = tmp_path / "writers.toml"
+    path.write_text("".join(f"[[writer]]\n{text}\n" for text in entries))
+    return Writers.load(path, own=OTHER)
+
+
+def test_without_a_file_the_own_key_alone_is_trusted() -> None:
+    writers = Writers.load(None, own=KEY)
+    assert writers.judge(KEY, "any run", AT) == OWN
+    with pytest.raises(UntrustedWriterError, match="not a trusted writer"):
+        writers.judge(OTHER, "any run", AT)
+    with pytest.raises(UntrustedWriterError):
+        Writers.load(None).judge(KEY, "any run", AT)
+
+
+def test_with_a_file_only_its_writers_are_trusted(tmp_path: Path) -> None:
+    writers = listed(tmp_path, f'name = "ci"\nkey = "{KEY}"')
+    assert writers.judge(KEY, "run", AT) == "ci"
+    with pytest.raises(UntrustedWriterError):
+        writers.judge(OTHER, "run", AT)
+
+
+def test_run_patterns(tmp_path: Path) -> None:
+    writers = listed(
+        tmp_path, f'name = "ci"\nkey = "{KEY}"\nruns = "ci-*"', f'name = "one"\nkey = "{KEY}"\nruns = "x"'
+    )
+    assert writers.judge(KEY, "ci-7", AT) == "ci"
+    assert writers.judge(KEY, "x", AT) == "one"
+    for run in ("CI-7", "my-ci-7", "X", ""):
+        with pytest.raises(UntrustedWriterError, match=r"trusted for runs 'ci-\*', 'x' only"):
+            writers.judge(KEY, run, AT)
+
+
+def test_times_are_those_of_the_store(tmp_path: Path) -> None:
+    writers = listed(
+        tmp_path,
+        f'name = "ci"\nkey = "{KEY}"\nvalid_from = 2026-02-01T00:00:00Z\n'
+        "distrusted_after = 2026-04-01T02:00:00+02:00",
+    )
+    begin, end = datetime(2026, 2, 1, tzinfo=UTC), datetime(2026, 4, 1, tzinfo=UTC)
+    assert writers.judge(KEY, "r", begin) == writers.judge(KEY, "r", end) == "ci"
+    with pytest.raises(UntrustedWriterError, match="trusted only from 2026-02-01"):
+        writers.judge(KEY, "r", begin - timedelta(microseconds=1))
+    with pytest.raises(UntrustedWriterError, match="distrusted after 2026-04-01"):
+        writers.judge(KEY, "r", end + timedelta(microseconds=1))
+
+
+def test_an_entry_that_distrusts_a_key_decides(tmp_path: Path) -> None:
+    writers = listed(
+        tmp_path,
+        f'name = "broad"\nkey = "{KEY}"',
+        f'name = "stolen"\nkey = "{KEY}"\ndistrusted_after = 2026-02-01T00:00:00Z',
+    )
+    with pytest.raises(UntrustedWriterError, match="stolen"):
+        writers.judge(KEY, "r", AT)
+    assert writers.judge(KEY, "r", datetime(2026, 1, 1, tzinfo=UTC)) == "broad"
+
+
+def test_a_later_entry_may_be_valid_already(tmp_path: Path) -> None:
+    writers = listed(
+        tmp_path,
+        f'name = "later"\nkey = "{KEY}"\nvalid_from = 2027-01-01T00:00:00Z',
+        f'name = "now"\nkey = "{KEY}"',
+    )
+    assert writers.judge(KEY, "r", AT) == "now"
+
+
+@given(run=st.text(min_size=1, max_size=40), name=st.text(min_size=1, max_size=40))
+def test_the_remedy_is_the_exact_entry(tmp_path_factory: pytest.TempPathFactory, run: str, name: str) -> None:
+    if any("\ud800" <= character <= "\udfff" for character in run + name):
+        return
+    document = tomllib.loads(entry(name, KEY, run))
+    assert document["writer"][0]["name"] == name
+    path = tmp_path_factory.getbasetemp() / "writers.toml"
+    path.write_text(entry(name, KEY, run), encoding="utf-8")
+    writers = Writers.load(path)
+    assert writers.judge(KEY, run, AT) == name
+    with pytest.raises(UntrustedWriterError):
+        writers.judge(KEY, run + "x", AT)
+
+
+def test_the_remedy_names_the_file_and_can_be_pasted(tmp_path: Path) -> None:
+    writers = listed(tmp_path, f'name = "ci"\nkey = "{KEY}"')
+    with pytest.raises(UntrustedWriterError) as caught:
+        writers.judge(OTHER, "run [1]*", AT)
+    introduction, lines = str(caught.value.remedy).split("\n\n", 1)
+    assert str(writers.source) in introduction
+    assert tomllib.loads(lines)["writer"][0]["key"] == OTHER
+    assert writers.source is not None
+    with writers.source.open("a") as file:
+        file.write(lines)
+    assert Writers.load(writers.source).judge(OTHER, "run [1]*", AT)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[[writer]]\nname = "a"\n', "writer.1.key: Field required"),
+        (f'[[writer]]\nname = ""\nkey = "{KEY}"\n', "writer.1.name"),
+        ('[[writer]]\nname = "a"\nkey = "ed25519:AAAA"\n', "writer.1.key: not a public signing key"),
+        (f'[[writer]]\nname = "a"\nkey = "{KEY}"\nrun = "*"\n', "writer.1.run: Extra inputs"),
+        (f'[[writer]]\nname = "a"\nkey = "{KEY}"\nvalid_from = 2026-01-01T00:00:00\n', "valid_from"),
+        (f'[[writers]]\nname = "a"\nkey = "{KEY}"\n', "writers: Extra inputs"),
+        ("[[writer]\n", "is not TOML"),
+        ("#" * (1 << 20) + "\n", "more than"),
+    ],
+)
+def test_a_broken_list_is_refused_by_file_and_key(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "writers.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        Writers.load(path)
+    assert str(path) in str(caught.value)
+    assert message in str(caught.value)
+
+
+def test_a_missing_list_is_not_an_empty_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        Writers.load(tmp_path / "none.toml", own=KEY)
+
+
+@given(st.text())
+def test_toml_text(text: str) -> None:
+    if not any("\ud800" <= character <= "\udfff" for character in text):
+        assert tomllib.loads(f"a = {toml_text(text)}")["a"] == text
