@@ -31,7 +31,7 @@ class Spool:
         self._hash = hashlib.sha256()
         self._file = path.open("xb", buffering=1 << 18)
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | memoryview) -> None:
         self._file.write(data)
         self._hash.update(data)
         self.size += len(data)

@@ -180,6 +180,8 @@ class Checkpoint(Frozen):
     effects: tuple[Effect, ...] = ()
     summary: str = ""
     transcript: Transcript = Transcript()
+    full_transcript: Transcript | None = None
+    """The redacted transcript before compaction, where it was asked to be kept."""
     artifacts: tuple[Artifact, ...] = ()
     workspace: Workspace = Workspace()
     environment: Environment = Environment()

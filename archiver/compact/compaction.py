@@ -1,0 +1,178 @@
+"""The order of a compaction: plan each part, edit it on its way into segments, then say what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from archiver.compact.artifacts import FOLDER, Artifacts
+from archiver.compact.editor import Editor
+from archiver.compact.notes import Conclusion
+from archiver.compact.options import CompactOptions, CompactReport
+from archiver.compact.outline import Outline
+from archiver.compact.plan import Plan
+from archiver.compact.segments import SegmentWriter
+from archiver.compact.summary import CommandRun, Summarise, SummaryFacts, checked, default_summary
+from archiver.compact.text import one_line
+from archiver.errors import UsageError
+from archiver.model import Checkpoint, Member, Transcript, TranscriptPart
+from archiver.redacted import Redacted
+from archiver.scratch import Scratch
+from archiver.transcripts import get_dialect
+from archiver.transcripts.dialect import Dialect
+
+_LAST_TEXT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """A compacted checkpoint, the members that hold its transcript and artifacts, and what was done."""
+
+    checkpoint: Redacted[Checkpoint]
+    members: Redacted[tuple[Member, ...]]
+    report: CompactReport
+
+
+def compact(
+    redacted: Redacted[Checkpoint],
+    outlines: Sequence[Outline] | None,
+    options: CompactOptions,
+    scratch: Scratch,
+    *,
+    summarise: Summarise | None = None,
+    carried: Sequence[Member] = (),
+) -> Compacted:
+    """Compact a redacted checkpoint.
+
+    `outlines` has one outline for each transcript part, filled during the survey (None: made here, by one
+    more pass). `carried` are members of an earlier bundle; those that hold artifacts the checkpoint lists
+    are kept. Raises `UsageError` when the outlines do not fit the transcript.
+    """
+    work = _Compaction(options, scratch, redacted.value, carried)
+    made = redacted.derive(lambda checkpoint: work.run(checkpoint, outlines, summarise))
+    return Compacted(made.derive(lambda pair: pair[0]), made.derive(lambda pair: pair[1]), work.report)
+
+
+class _Compaction:
+    def __init__(
+        self, options: CompactOptions, scratch: Scratch, checkpoint: Checkpoint, carried: Sequence[Member]
+    ) -> None:
+        self.report = CompactReport()
+        self._options = options
+        self._scratch = scratch
+        self._carried = carried
+        self._artifacts = Artifacts(checkpoint.artifacts, scratch)
+        self._outlines: list[tuple[Outline, dict[int, Conclusion]]] = []
+
+    def run(
+        self, checkpoint: Checkpoint, outlines: Sequence[Outline] | None, summarise: Summarise | None
+    ) -> tuple[Checkpoint, tuple[Member, ...]]:
+        transcript = checkpoint.transcript
+        dialect = get_dialect(transcript.dialect)
+        if outlines is None:
+            outlines = [Outline.of(part.items, dialect, self._options) for part in transcript.parts]
+        _check(transcript, outlines)
+        writer = SegmentWriter("transcript", self._scratch)
+        parts = tuple(
+            self._part(part, outline, dialect, writer)
+            for part, outline in zip(transcript.parts, outlines, strict=True)
+        )
+        full, full_members = self._full(checkpoint)
+        members = (*writer.members, *self._artifact_members(), *full_members)
+        self._count(transcript, writer.members)
+        compacted = checkpoint.model_copy(
+            update={
+                "transcript": transcript.model_copy(update={"parts": parts}),
+                "full_transcript": full,
+                "artifacts": self._artifacts.artifacts,
+                "summary": self._summary(checkpoint, summarise),
+            }
+        )
+        return compacted, members
+
+    def _part(
+        self, part: TranscriptPart, outline: Outline, dialect: Dialect, writer: SegmentWriter
+    ) -> TranscriptPart:
+        if part.items.raw or dialect.name == "opaque":
+            self.report.kept_whole += (part.name,)
+            return writer.part(part, part.items.blocks(), part.items.count)
+        plan = Plan(outline, self._options)
+        editor = Editor(plan, dialect, self._options, self._artifacts, self.report)
+        self._outlines.append((outline, editor.conclusions))
+        dropped = len(plan.dropped)
+        return writer.part(part, editor.blocks(part.items), len(outline) - dropped)
+
+    def _full(self, checkpoint: Checkpoint) -> tuple[Transcript | None, list[Member]]:
+        full = checkpoint.full_transcript
+        if full is None and self._options.keep_full:
+            full = checkpoint.transcript
+        if full is None:
+            return None, []
+        writer = SegmentWriter("full", self._scratch)
+        parts = tuple(writer.part(part, part.items.blocks(), part.items.count) for part in full.parts)
+        return full.model_copy(update={"parts": parts}), writer.members
+
+    def _artifact_members(self) -> list[Member]:
+        members = self._artifacts.members
+        made = {member.path for member in members}
+        listed = {f"{FOLDER}/{artifact.sha256}" for artifact in self._artifacts.artifacts}
+        return [*members, *(member for member in self._carried if member.path in listed - made)]
+
+    def _count(self, transcript: Transcript, segments: list[Member]) -> None:
+        self.report.bytes_before = sum(part.items.size for part in transcript.parts)
+        self.report.bytes_after = sum(member.size for member in segments)
+        self.report.artifacts = len(self._artifacts.members)
+        self.report.artifact_bytes = sum(member.size for member in self._artifacts.members)
+
+    def _summary(self, checkpoint: Checkpoint, summarise: Summarise | None) -> str:
+        facts = self._facts(checkpoint)
+        if summarise is not None:
+            self.report.summary = "callable"
+            try:
+                return checked(summarise(facts))
+            except Exception as error:  # a summary is worth less than the checkpoint it belongs to
+                # Only the type is told: the message may hold text that no redaction has seen.
+                self.report.summary_error = type(error).__name__
+        elif checkpoint.summary:
+            self.report.summary = "given"
+            return checkpoint.summary
+        self.report.summary = "default"
+        return default_summary(facts)
+
+    def _facts(self, checkpoint: Checkpoint) -> SummaryFacts:
+        files: dict[str, None] = {}
+        commands: dict[str, CommandRun] = {}
+        for outline, conclusions in self._outlines:
+            for file in outline.files:
+                files.pop(file, None)
+                files[file] = None
+            for call in outline.commands.values():
+                label = outline.calls.label(call)
+                commands.pop(label, None)
+                commands[label] = CommandRun(label, conclusions.get(call))
+        main = self._outlines[0][0] if self._outlines else None
+        return SummaryFacts(
+            objective=checkpoint.objective,
+            files_written=tuple(files),
+            commands=tuple(commands.values()),
+            todos=main.todos if main else (),
+            plan=checkpoint.plan,
+            evidence=checkpoint.evidence,
+            last_text=one_line(main.last_text, _LAST_TEXT) if main else "",
+            previous=checkpoint.summary,
+            transcript=checkpoint.transcript,
+        )
+
+
+def _check(transcript: Transcript, outlines: Sequence[Outline]) -> None:
+    if len(outlines) != len(transcript.parts):
+        raise UsageError(
+            f"compaction got {len(outlines)} outlines for {len(transcript.parts)} transcript parts",
+            remedy="make one outline a part, in order",
+        )
+    for part, outline in zip(transcript.parts, outlines, strict=True):
+        if not part.items.raw and part.items.count not in (None, len(outline)):
+            raise UsageError(
+                f"the outline of {part.name!r} has {len(outline)} items, the part has {part.items.count}",
+                remedy="survey the redacted items that are compacted",
+            )

@@ -1,0 +1,196 @@
+"""The edits of one part: most lines are copied as they are, touched ones are parsed and written anew."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from archiver import jsonio
+from archiver.compact.artifacts import Artifacts
+from archiver.compact.notes import (
+    MAX_STUB,
+    Conclusion,
+    Content,
+    CutOutput,
+    Reason,
+    Stub,
+    attachment,
+    attachments,
+    conclude,
+    read_cut,
+    read_stub,
+)
+from archiver.compact.options import CompactOptions, CompactReport
+from archiver.compact.outline import BLOB, COPIES, NO_CALL, OUTPUT, REASONING, RESULT, byte_length
+from archiver.compact.plan import Plan
+from archiver.compact.text import head, tail
+from archiver.model import Items
+from archiver.transcripts.dialect import Dialect, ToolResult
+
+
+class Editor:
+    """Carries out the plan of one part."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        dialect: Dialect,
+        options: CompactOptions,
+        artifacts: Artifacts,
+        report: CompactReport,
+    ) -> None:
+        self.conclusions: dict[int, Conclusion] = {}
+        """How the calls ended that the summary states."""
+        self._plan = plan
+        self._dialect = dialect
+        self._options = options
+        self._artifacts = artifacts
+        self._report = report
+        self._removed: dict[str, str | None] = {}
+
+    def blocks(self, items: Items) -> Iterator[bytes]:
+        """The items as blocks of whole lines, edited."""
+        touched = self._plan.touched
+        first = place = 0
+        for block in items.blocks():
+            count = block.count(b"\n")
+            end = place
+            while end < len(touched) and touched[end] < first + count:
+                end += 1
+            if end == place:
+                yield block
+            elif edited := self._edited(block, first, touched[place:end].tolist()):
+                yield edited
+            first += count
+            place = end
+
+    def _edited(self, block: bytes, first: int, touched: list[int]) -> bytes:
+        lines = block.split(b"\n")
+        kept: list[bytes] = []
+        start = 0
+        for item in touched:
+            kept += lines[start : item - first]
+            start = item - first + 1
+            line = self._line(lines[start - 1], item)
+            if line is not None:
+                kept.append(line)
+        kept += lines[start:]
+        return b"\n".join(kept)
+
+    def _line(self, line: bytes, index: int) -> bytes | None:
+        item = jsonio.loads(line)
+        if index in self._plan.dropped:
+            own, parent = self._dialect.link(item)
+            if own is not None:
+                self._removed[own] = parent
+            self._report.items_dropped += 1
+            self._report.reasoning_dropped += 1
+            return None
+        if calls := self._plan.shown.get(index):
+            self._show(item, index, calls)
+        edited = self._edit(item, index)
+        return line if edited is item else jsonio.dumps(edited)
+
+    def _edit(self, item: Any, index: int) -> Any:
+        flags = self._plan.outline.flags[index]
+        recent = self._plan.recent(index)
+        edited = self._dialect.relinked(item, self._removed) if self._removed else item
+        if flags & REASONING and not recent:
+            edited = self._without_reasoning(edited)
+        before = edited
+        if flags & BLOB:
+            edited = self._without_blobs(edited)
+        if flags & (RESULT | OUTPUT | BLOB):
+            edited = self._with_short_results(edited, index, recent=recent)
+        if flags & COPIES and (edited is not before or not recent):
+            edited = self._dialect.fold(edited)
+            self._report.folded += 1
+        return edited
+
+    def _without_reasoning(self, item: Any) -> Any:
+        left = self._dialect.without_reasoning(item)
+        if left is None or left is item:
+            return item
+        self._report.reasoning_dropped += 1
+        return left
+
+    def _without_blobs(self, item: Any) -> Any:
+        folded = self._dialect.fold(item)  # a copy of the same image goes with the copies
+        edited = folded
+        for blob in list(self._dialect.blobs(folded)):
+            if len(blob.data) >= self._options.blob_limit:
+                note = attachment(*self._artifacts.blob(blob.media_type, blob.data))
+                edited = self._dialect.replace_blob(edited, blob.path, note)
+        return item if edited is folded else edited
+
+    def _with_short_results(self, item: Any, index: int, *, recent: bool) -> Any:
+        results = self._dialect.facts(item).results
+        answers = Counter(result.call_id for result in results)
+        edited = item
+        for result, call in zip(results, self._plan.calls_answered(index), strict=True):
+            if call == NO_CALL or answers[result.call_id] > 1:
+                continue
+            text = self._cut(result, call) if recent else self._stub(result, call)
+            if text is not None:
+                edited = self._dialect.stub_result(edited, result.call_id, text)
+        return edited
+
+    def _cut(self, result: ToolResult, call: int) -> str | None:
+        """Head and tail of an output over the limit; the whole becomes an artifact."""
+        if byte_length(result.text) <= self._options.output_limit:
+            return None
+        self._report.outputs_cut += 1
+        return str(
+            CutOutput(
+                head(result.text, self._options.head),
+                tail(result.text, self._options.tail),
+                self._kept(result, call),
+            )
+        )
+
+    def _stub(self, result: ToolResult, call: int) -> str | None:
+        """The stub of an old result, if it is shorter."""
+        size = byte_length(result.text)
+        if size <= self._options.small_result or read_stub(result.text) is not None:
+            return None
+        reason: Reason = "superseded" if self._plan.superseded[call] else "older"
+        calls = self._plan.outline.calls
+        stub = Stub(
+            tool=calls.name(call),
+            target=calls.label(call),
+            conclusion=conclude(result.text, is_error=result.is_error),
+            content=self._content(result, call, reason),
+            reason=reason,
+            turns=self._options.keep_turns if reason == "older" else 0,
+        )
+        text = str(stub)
+        if byte_length(text) >= size or len(text) > MAX_STUB:
+            return None
+        self._report.stubs[reason] += 1
+        return text
+
+    def _content(self, result: ToolResult, call: int, reason: Reason) -> Content:
+        """What a stub says of the content: of an output cut before, what was said then."""
+        cut = read_cut(result.text)
+        if cut is not None:
+            return cut.content
+        if reason == "older" and byte_length(result.text) > self._options.output_limit:
+            return self._kept(result, call)
+        return Content.of(result.text, tuple(attachments(result.text)))
+
+    def _kept(self, result: ToolResult, call: int) -> Content:
+        conclusion = conclude(result.text, is_error=result.is_error)
+        calls = self._plan.outline.calls
+        said = f"; {conclusion.last}" if conclusion.last else ""
+        content = self._artifacts.text(
+            result.text, f"{calls.name(call)} {calls.label(call)}: {conclusion.status}{said}"
+        )
+        held = (*content.artifacts, *attachments(result.text))
+        return Content(content.size, content.sha256, tuple(dict.fromkeys(held)))
+
+    def _show(self, item: Any, index: int, calls: list[int]) -> None:
+        results = self._dialect.facts(item).results
+        for result, call in zip(results, self._plan.calls_answered(index), strict=True):
+            if call in calls:
+                self.conclusions[call] = conclude(result.text, is_error=result.is_error)

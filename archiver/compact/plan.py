@@ -1,0 +1,86 @@
+"""Which items of a part compaction has to touch: decided from the outline, before any item is read again."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+
+from archiver.compact.options import CompactOptions
+from archiver.compact.outline import ALONE, BLOB, COPIES, OUTPUT, REASONING, RESULT, Outline
+
+
+class Plan:
+    """The decisions for one part.
+
+    `touched` lists the items to parse, in order; all others are copied byte for byte.
+    """
+
+    def __init__(self, outline: Outline, options: CompactOptions) -> None:
+        self.outline = outline
+        self._recent = outline.responses.recent(options.keep_turns)
+        self.superseded = outline.calls.superseded()
+        self.dropped = self._dropped()
+        self.shown = self._shown()
+        """Items whose results the summary states, with the calls they answer."""
+        self.touched = self._touched()
+
+    def recent(self, item: int) -> bool:
+        """True inside the last turns of the item's conversation."""
+        return bool(self._recent[self.outline.response[item]])
+
+    def calls_answered(self, item: int) -> list[int]:
+        """For each result in the item, in order, the call it answers or `NO_CALL`."""
+        outline = self.outline
+        start = bisect_left(outline.result_item, item)
+        end = bisect_right(outline.result_item, item, lo=start)
+        return list(outline.result_call[start:end])
+
+    def _dropped(self) -> frozenset[int]:
+        """Old items of nothing but reasoning, unless their response would vanish or a link points forward."""
+        outline = self.outline
+        ahead = _linked_ahead(outline)
+        return frozenset(
+            item
+            for item, flags in enumerate(outline.flags)
+            if flags & ALONE
+            and not self.recent(item)
+            and outline.responses.more[outline.response[item]]
+            and item not in ahead
+        )
+
+    def _shown(self) -> dict[int, list[int]]:
+        wanted = set(self.outline.commands.values())
+        shown: dict[int, list[int]] = {}
+        for item, call in zip(self.outline.result_item, self.outline.result_call, strict=True):
+            if call in wanted:
+                shown.setdefault(item, []).append(call)
+        return shown
+
+    def _touched(self) -> array[int]:
+        outline = self.outline
+        old = REASONING | COPIES | BLOB | RESULT | OUTPUT
+        recent = BLOB | OUTPUT
+        response, late = outline.response, self._recent
+        touched = bytearray(
+            bool(flags & (recent if late[response[item]] else old)) if flags else 0
+            for item, flags in enumerate(outline.flags)
+        )
+        gone = {outline.own_link[item] for item in self.dropped}
+        if gone:
+            for item, target in zip(outline.link_item, outline.link_to, strict=True):
+                if target in gone:
+                    touched[item] = 1
+        for item in self.shown:
+            touched[item] = 1
+        return array("I", (item for item, marked in enumerate(touched) if marked))
+
+
+def _linked_ahead(outline: Outline) -> set[int]:
+    """Items that an earlier item links to: the earlier one is written before the link could be mended."""
+    alone = {
+        outline.own_link[item]: item
+        for item, flags in enumerate(outline.flags)
+        if flags & ALONE and outline.own_link[item]
+    }
+    links = zip(outline.link_item, outline.link_to, strict=True)
+    return {alone[target] for item, target in links if target in alone and alone[target] >= item}
