@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from archiver.transcripts import blocks
-from archiver.transcripts.checks import text_problems
+from archiver.transcripts.checks import text_problems, with_sound_text
 from archiver.transcripts.dialect import Blob, Call, Facts, Path, Problem, Role
 from archiver.transcripts.pairing import Pairing
 from archiver.transcripts.typed import typed
@@ -86,15 +86,22 @@ class AnthropicMessages:
     def replace_blob(self, item: Any, path: Path, text: str) -> Any:
         return blocks.replace_blob(item, path, text)
 
-    def error_results(self, calls: Sequence[Call], after: Any, text: str) -> Any:
-        return {"role": "user", "content": blocks.error_blocks(calls, text)}
+    def error_results(self, calls: Sequence[Call], after: Any, text: str, *, is_error: bool = True) -> Any:
+        return {"role": "user", "content": blocks.error_blocks(calls, text, is_error)}
 
-    def with_results(self, item: Any, calls: Sequence[Call], text: str) -> Any:
-        return _with_content(item, blocks.with_results(item.get("content"), calls, text))
+    def with_results(self, item: Any, calls: Sequence[Call], text: str, *, is_error: bool = True) -> Any:
+        return _with_content(item, blocks.with_results(item.get("content"), calls, text, is_error))
 
     def without_result(self, item: Any, call_id: str, occurrence: int = 0) -> Any | None:
         content = blocks.without_result(item.get("content"), call_id, occurrence)
         return None if content == [] else _with_content(item, content)
+
+    def with_sound_text(self, item: Any) -> Any | None:
+        content = with_sound_text(item.get("content"))
+        return None if content == [] else _with_content(item, content)
+
+    def user_note(self, text: str, before: Any) -> Any:
+        return {"role": "user", "content": text}
 
 
 def _with_content(item: Any, content: Any) -> Any:

@@ -236,8 +236,8 @@ def without_reasoning(content: Any) -> Any:
     return content if len(kept) == len(content) else kept
 
 
-def with_results(content: Any, calls: Sequence[Call], text: str) -> Any:
-    """The content with error results for `calls` behind its leading results, before everything else."""
+def with_results(content: Any, calls: Sequence[Call], text: str, is_error: bool = True) -> Any:
+    """The content with (error) results for `calls` behind its leading results, before everything else."""
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) and content else []
     if isinstance(content, list):
         blocks = list(content)
@@ -248,7 +248,7 @@ def with_results(content: Any, calls: Sequence[Call], text: str) -> Any:
     leading = 0
     while leading < len(blocks) and _is_result(blocks[leading]):
         leading += 1
-    return [*blocks[:leading], *error_blocks(due, text), *blocks[leading:]]
+    return [*blocks[:leading], *error_blocks(due, text, is_error), *blocks[leading:]]
 
 
 def without_result(content: Any, call_id: str, occurrence: int) -> Any:
@@ -262,10 +262,11 @@ def without_result(content: Any, call_id: str, occurrence: int) -> Any:
     return [*content[:gone], *content[gone + 1 :]]
 
 
-def error_blocks(calls: Sequence[Call], text: str) -> list[dict[str, Any]]:
-    """One error result a call."""
+def error_blocks(calls: Sequence[Call], text: str, is_error: bool = True) -> list[dict[str, Any]]:
+    """One (error) result a call."""
     return [
-        {"type": "tool_result", "tool_use_id": call.id, "content": text, "is_error": True} for call in calls
+        {"type": "tool_result", "tool_use_id": call.id, "content": text, "is_error": is_error}
+        for call in calls
     ]
 
 

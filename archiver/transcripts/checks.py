@@ -8,6 +8,7 @@ from typing import Any
 
 from archiver.transcripts.dialect import Facts, Problem
 
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 
 
@@ -19,7 +20,7 @@ def text_problems(item: int, content: Any, facts: Facts) -> Iterator[Problem]:
         yield Problem("empty_text", item, "the message is only white space")
     elif isinstance(content, list):
         for block in content:
-            if isinstance(block, dict) and block.get("type") == "text" and not str(block.get("text")).strip():
+            if _is_empty_text(block):
                 yield Problem("empty_text", item, "a text block is empty or only white space")
     for call in facts.calls:
         if not _TOOL_NAME.fullmatch(call.name):
@@ -41,3 +42,32 @@ def sound(value: Any) -> bool:
     if isinstance(value, dict):
         return all(sound(key) and sound(inner) for key, inner in value.items())
     return all(map(sound, value)) if isinstance(value, list) else True
+
+
+def with_sound_text(content: Any) -> Any:
+    """The content without empty texts, lone surrogates replaced; the same object if all is sound.
+
+    An empty text as the whole content gives an empty list.
+    """
+    if isinstance(content, str):
+        return _without_surrogates(content) if content.strip() else []
+    if not isinstance(content, list):
+        return content
+    kept = [_without_surrogates(block) for block in content if not _is_empty_text(block)]
+    same = len(kept) == len(content) and all(new is old for new, old in zip(kept, content, strict=True))
+    return content if same else kept
+
+
+def _is_empty_text(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "text" and not str(block.get("text")).strip()
+
+
+def _without_surrogates(value: Any) -> Any:
+    made = value
+    if isinstance(value, str) and not value.isascii():
+        made = _SURROGATE.sub("\ufffd", value)
+    elif isinstance(value, dict):
+        made = {_without_surrogates(key): _without_surrogates(inner) for key, inner in value.items()}
+    elif isinstance(value, list):
+        made = [_without_surrogates(inner) for inner in value]
+    return value if made == value else made

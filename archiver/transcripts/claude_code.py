@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from archiver.transcripts import blocks
-from archiver.transcripts.checks import text_problems
+from archiver.transcripts.checks import text_problems, with_sound_text
 from archiver.transcripts.dialect import Blob, Call, Facts, Path, Problem
 from archiver.transcripts.pairing import Pairing
 from archiver.transcripts.typed import typed
@@ -156,13 +156,13 @@ class ClaudeCode:
             return {**item, "toolUseResult": text}
         return blocks.replace_blob(item, path, text)
 
-    def error_results(self, calls: Sequence[Call], after: Any, text: str) -> Any:
+    def error_results(self, calls: Sequence[Call], after: Any, text: str, *, is_error: bool = True) -> Any:
         own, parent = self.link(after)
         name = "\n".join((own or "", *(call.id for call in calls)))
         line: dict[str, Any] = {"parentUuid": own or parent}
         line.update({key: after[key] for key in _COPIED if isinstance(after, dict) and key in after})
         line["type"] = "user"
-        line["message"] = {"role": "user", "content": blocks.error_blocks(calls, text)}
+        line["message"] = {"role": "user", "content": blocks.error_blocks(calls, text, is_error)}
         line["uuid"] = str(uuid.uuid5(_SYNTHETIC, name))
         if isinstance(after, dict) and "timestamp" in after:
             line["timestamp"] = after["timestamp"]
@@ -171,8 +171,8 @@ class ClaudeCode:
             line["sourceToolAssistantUUID"] = own
         return line
 
-    def with_results(self, item: Any, calls: Sequence[Call], text: str) -> Any:
-        return _with_content(item, blocks.with_results(blocks.at(item, _CONTENT), calls, text))
+    def with_results(self, item: Any, calls: Sequence[Call], text: str, *, is_error: bool = True) -> Any:
+        return _with_content(item, blocks.with_results(blocks.at(item, _CONTENT), calls, text, is_error))
 
     def without_result(self, item: Any, call_id: str, occurrence: int = 0) -> Any | None:
         content = blocks.without_result(blocks.at(item, _CONTENT), call_id, occurrence)
@@ -182,6 +182,22 @@ class ClaudeCode:
         if changed is item or blocks.said(content).results:
             return changed
         return {key: value for key, value in changed.items() if key not in _COPIES}
+
+    def with_sound_text(self, item: Any) -> Any | None:
+        content = with_sound_text(blocks.at(item, _CONTENT))
+        return None if content == [] else _with_content(item, content)
+
+    def user_note(self, text: str, before: Any) -> Any:
+        own, parent = self.link(before)
+        line: dict[str, Any] = {"parentUuid": parent}
+        line.update({key: before[key] for key in _COPIED if isinstance(before, dict) and key in before})
+        line["type"] = "user"
+        line["message"] = {"role": "user", "content": text}
+        line["uuid"] = str(uuid.uuid5(_SYNTHETIC, f"before {own}"))
+        if isinstance(before, dict) and "timestamp" in before:
+            line["timestamp"] = before["timestamp"]
+        line["isSynthetic"] = True
+        return line
 
 
 def _meta_facts(item: dict[str, Any]) -> Facts:

@@ -140,11 +140,20 @@ class Dialect(Protocol):
     def replace_blob(self, item: Any, path: Path, text: str) -> Any:
         """The item with the block that holds the payload at `path` replaced by a text block."""
 
-    def error_results(self, calls: Sequence[Call], after: Any, text: str) -> Any:
-        """A new, marked synthetic item that answers `calls` with an error; `after` is the item before it."""
+    def error_results(self, calls: Sequence[Call], after: Any, text: str, *, is_error: bool = True) -> Any:
+        """A new, marked synthetic item that answers `calls` with an error; `after` is the item before it.
 
-    def with_results(self, item: Any, calls: Sequence[Call], text: str) -> Any:
+        Without `is_error` it takes over a result that stood at a wrong place.
+        """
+
+    def with_results(self, item: Any, calls: Sequence[Call], text: str, *, is_error: bool = True) -> Any:
         """The (user) item with synthetic error results for `calls` added where the format wants them."""
 
     def without_result(self, item: Any, call_id: str, occurrence: int = 0) -> Any | None:
         """The item without that result; None when nothing is left of it."""
+
+    def with_sound_text(self, item: Any) -> Any | None:
+        """The item without empty texts, with U+FFFD for lone surrogates; None when nothing is left of it."""
+
+    def user_note(self, text: str, before: Any) -> Any:
+        """A new user item that says `text`, to stand before the item `before`."""

@@ -45,11 +45,17 @@ class Opaque:
     def replace_blob(self, item: Any, path: Path, text: str) -> Any:
         return item
 
-    def error_results(self, calls: Sequence[Call], after: Any, text: str) -> Any:
+    def error_results(self, calls: Sequence[Call], after: Any, text: str, *, is_error: bool = True) -> Any:
         raise NotImplementedError("an opaque transcript has no calls")
 
-    def with_results(self, item: Any, calls: Sequence[Call], text: str) -> Any:
+    def with_results(self, item: Any, calls: Sequence[Call], text: str, *, is_error: bool = True) -> Any:
         return item
 
     def without_result(self, item: Any, call_id: str, occurrence: int = 0) -> Any | None:
         return item
+
+    def with_sound_text(self, item: Any) -> Any | None:
+        return item
+
+    def user_note(self, text: str, before: Any) -> Any:
+        raise NotImplementedError("an opaque transcript has no messages")
