@@ -15,7 +15,7 @@ from archiver.config import Limits, Settings, cache_home, config_home, data_home
 from archiver.config.loading import variable
 from archiver.config.settings import PATHS, leaves
 from archiver.config.values import duration_text, parse_duration, parse_size, size_text
-from archiver.errors import ConfigError
+from archiver.errors import ConfigError, LimitExceededError
 
 
 @pytest.fixture(autouse=True)
@@ -270,3 +270,11 @@ def test_no_size(text: str) -> None:
 def test_no_duration(text: object) -> None:
     with pytest.raises(ValueError, match="is not a length of time"):
         parse_duration(text)
+
+
+def test_the_limit_of_a_run() -> None:
+    limits = Limits.model_validate({"run": "1KiB"})
+    limits.check_run("r", 1024)
+    with pytest.raises(LimitExceededError, match="run r would take 1025 bytes, the limit is 1KiB") as caught:
+        limits.check_run("r", 1025)
+    assert "limits.run" in str(caught.value.remedy)

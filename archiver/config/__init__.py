@@ -3,6 +3,7 @@
 from archiver.config.homes import cache_home, config_home, data_home, state_home
 from archiver.config.loading import FILE_NAME, load
 from archiver.config.settings import Limits, Settings
+from archiver.config.values import place_of_store
 
 __all__ = [
     "FILE_NAME",
@@ -12,5 +13,6 @@ __all__ = [
     "config_home",
     "data_home",
     "load",
+    "place_of_store",
     "state_home",
 ]

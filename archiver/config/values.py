@@ -64,11 +64,13 @@ def _placed(value: object) -> object:
     return Path(value).expanduser().absolute() if isinstance(value, str | Path) and str(value) else value
 
 
-def place_of_store(url: object) -> object:
+def place_of_store(url: str) -> str:
     """A store address with a scheme as it is; a folder as an absolute path."""
-    if not isinstance(url, str) or not url or "://" in url:
-        return url
-    return str(Path(url).expanduser().absolute())
+    return url if "://" in url else str(Path(url).expanduser().absolute())
+
+
+def _store_place(value: object) -> object:
+    return place_of_store(value) if isinstance(value, str) and value else value
 
 
 Size = Annotated[int, BeforeValidator(parse_size), Field(ge=1), PlainSerializer(size_text, when_used="json")]
@@ -81,4 +83,4 @@ Words = Annotated[
     tuple[Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)], ...],
     BeforeValidator(_listed),
 ]
-StoreUrl = Annotated[str, Field(min_length=1), BeforeValidator(place_of_store)]
+StoreUrl = Annotated[str, Field(min_length=1), BeforeValidator(_store_place)]

@@ -1,5 +1,6 @@
 """Whether the world still matches a checkpoint: one probe a question, the most cautious answer wins."""
 
+from archiver.freshness.git_commit import workspace_of
 from archiver.freshness.probe import Context, Probe
 from archiver.freshness.registry import PROBES, capture_all, judge_all
 from archiver.freshness.verdict import FreshnessReport, Policy, State, Verdict
@@ -14,4 +15,5 @@ __all__ = [
     "Verdict",
     "capture_all",
     "judge_all",
+    "workspace_of",
 ]

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
 from archiver.freshness.git import OBJECT_ID, GitError, NoRepositoryError, Repository
 from archiver.freshness.probe import Context
 from archiver.freshness.verdict import State, Verdict
 from archiver.model import JsonValue
 
+_ELSEWHERE = "run it in a work tree of the repository to compare with that one"
 _SHARE = 0.8
 """Part of a probe's time that git may use, so that git is ended before the probe is given up."""
 _ACCEPT = "`--accept git_commit` goes on anyway"
+
+
+def workspace_of(probes: Mapping[str, JsonValue]) -> Path:
+    """The folder to compare with: the one the run worked in if this machine has it, else the current one."""
+    captured = probes.get(GitCommitProbe.name)
+    path = captured.get("path") if isinstance(captured, dict) else None
+    if isinstance(path, str) and "\0" not in path and Path(path).is_absolute() and Path(path).is_dir():
+        return Path(path)
+    return Path.cwd()
 
 
 class GitCommitProbe:
@@ -18,7 +31,7 @@ class GitCommitProbe:
     name = "git_commit"
 
     def capture(self, context: Context) -> JsonValue | None:
-        """`{commit, branch, dirty}`; None without a repository or before its first commit."""
+        """`{path, commit, branch, dirty}`; None without a repository or before its first commit."""
         if context.workspace is None:
             return None
         try:
@@ -29,28 +42,34 @@ class GitCommitProbe:
             branch = repository.branch()
         except GitError:
             return None
-        return {"commit": commit, "branch": branch, "dirty": _dirty(repository)}
+        return {
+            "path": str(context.workspace),
+            "commit": commit,
+            "branch": branch,
+            "dirty": _dirty(repository),
+        }
 
     def judge(self, captured: JsonValue, context: Context) -> Verdict:
         commit, branch, was_dirty = _remembered(captured)
         if context.workspace is None:
-            return self._unknown("no workspace folder is known", "run restore where the repository is")
+            return self._unknown("no workspace folder is known", _ELSEWHERE)
         try:
             repository = Repository(context.workspace, context.timeout * _SHARE)
             head = repository.head()
             if head is None:
                 return self._unknown(f"the repository at {context.workspace} has no commit", None)
-            facts = _facts(was_dirty, _dirty(repository), branch, repository.branch())
+            facts = f" in {context.workspace}"
+            facts += _facts(was_dirty, _dirty(repository), branch, repository.branch())
             if head == commit:
                 return self._answer("FRESH", f"still at {commit[:12]}{facts}", None)
             if not repository.has_commit(commit):
                 return self._unknown(
-                    f"the repository at {context.workspace} does not have commit {commit[:12]}{facts}",
+                    f"there is no commit {commit[:12]}{facts}",
                     f"fetch commit {commit} and ask again",
                 )
             moved = _moved(repository, head, commit)
         except NoRepositoryError as error:
-            return self._unknown(str(error), "run restore where the repository is")
+            return self._unknown(str(error), _ELSEWHERE)
         except GitError as error:
             return self._unknown(str(error), None)
         remedy = f"look at `git log {commit[:12]}...HEAD`, or check out {commit[:12]}; {_ACCEPT}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from archiver.freshness import Context, Verdict
+from archiver.freshness import Context, Verdict, workspace_of
 from archiver.freshness import git as git_module
 from archiver.freshness.git import GitError, Repository
 from archiver.freshness.git_commit import GitCommitProbe
@@ -60,7 +60,12 @@ def repo(tmp_path: Path) -> Repo:
 
 def test_the_same_commit_is_fresh_and_the_work_tree_is_described(repo: Repo) -> None:
     captured = PROBE.capture(context(repo.folder))
-    assert captured == {"commit": repo.git("rev-parse", "HEAD"), "branch": "main", "dirty": False}
+    assert captured == {
+        "path": str(repo.folder),
+        "commit": repo.git("rev-parse", "HEAD"),
+        "branch": "main",
+        "dirty": False,
+    }
     verdict = judge(captured, repo.folder)
     assert (verdict.state, verdict.remedy) == ("FRESH", None)
     assert "then: clean, now: clean" in verdict.evidence
@@ -73,7 +78,9 @@ def test_the_same_commit_is_fresh_and_the_work_tree_is_described(repo: Repo) -> 
 def test_a_subfolder_asks_for_the_repository_around_it(repo: Repo) -> None:
     inner = repo.folder / "a" / "b"
     inner.mkdir(parents=True)
-    assert PROBE.capture(context(inner)) == PROBE.capture(context(repo.folder))
+    outer = PROBE.capture(context(repo.folder))
+    assert isinstance(outer, dict)
+    assert PROBE.capture(context(inner)) == {**outer, "path": str(inner)}
 
 
 @pytest.mark.parametrize(
@@ -141,7 +148,7 @@ def test_what_cannot_be_compared_is_unknown(repo: Repo, tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.mkdir()
     verdicts = {
-        "does not have commit": judge(captured, other.folder),
+        "there is no commit": judge(captured, other.folder),
         "has no commit": judge(captured, unborn.folder),
         "no git repository": judge(captured, plain),
         "no folder": judge(captured, tmp_path / "gone"),
@@ -344,3 +351,18 @@ def test_distance_that_cannot_be_counted_is_still_stale(repo: Repo, monkeypatch:
     verdict = judge(captured, repo.folder)
     assert verdict.state == "STALE"
     assert "how far away is not known" in verdict.evidence
+
+
+def test_the_folder_to_compare_with(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    captured = PROBE.capture(context(repo.folder))
+    assert workspace_of({"git_commit": captured}) == repo.folder
+    moved = repo.folder.rename(tmp_path / "moved")
+    assert workspace_of({"git_commit": captured}) == tmp_path
+    monkeypatch.chdir(moved)
+    verdict = judge(captured, workspace_of({"git_commit": captured}))
+    assert verdict.state == "FRESH"
+    assert str(moved) in verdict.evidence
+    for strange in (None, 1, {}, {"path": 1}, {"path": "a\0b"}, {"path": "relative"}, {"path": "-x"}):
+        assert workspace_of({"git_commit": strange}) == moved  # type: ignore[dict-item]  # mixed examples
+    assert workspace_of({}) == moved

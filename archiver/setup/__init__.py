@@ -1,0 +1,7 @@
+"""A configuration made real: the store, the keys and the trusted writers that every operation works with."""
+
+from archiver.setup.initialise import Initialised, initialise
+from archiver.setup.keys import Keys, make_keys
+from archiver.setup.opening import Setup, open_setup
+
+__all__ = ["Initialised", "Keys", "Setup", "initialise", "make_keys", "open_setup"]

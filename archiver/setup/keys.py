@@ -1,0 +1,115 @@
+"""The two keys of a writer: an age identity that opens bundles, and an Ed25519 key that signs records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from archiver import age
+from archiver.age import Identity, Recipient, X25519Identity
+from archiver.config import Settings, config_home
+from archiver.errors import AlreadyExistsError, ConfigError, InputNotFoundError, InvalidKeyError
+from archiver.sign import SigningKey
+
+IDENTITY_FILE = "identity.txt"
+SIGNING_FILE = "signing.pem"
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """A pair of key files and what may be told to others."""
+
+    identity_file: Path
+    signing_file: Path
+    recipient: str
+    """`age1…`: seal to it."""
+    fingerprint: str
+    """What records and `KeyUnavailableError` call the recipient by."""
+    public: str
+    """`ed25519:…`: for the `writers.toml` of whoever restores."""
+
+
+def key_folder() -> Path:
+    """Where keys lie unless the configuration says otherwise."""
+    return config_home() / "keys"
+
+
+def make_keys(folder: Path, *, now: datetime) -> Keys:
+    """Make both key files in `folder`, mode 0600.
+
+    `AlreadyExistsError` if either name is taken; nothing is written then.
+    """
+    identity_file, signing_file = folder / IDENTITY_FILE, folder / SIGNING_FILE
+    for path in (identity_file, signing_file):
+        if path.exists() or path.is_symlink():
+            raise AlreadyExistsError(
+                f"{path} exists already and a key is never overwritten",
+                remedy="name another folder with --into; what was sealed with the old key needs the old key",
+            )
+    make_folder(folder)
+    identity = age.generate()
+    age.write_identity(identity_file, identity, created=now)
+    signing = SigningKey.generate()
+    signing.save(signing_file)
+    return describe(identity_file, identity, signing_file, signing)
+
+
+def describe(identity_file: Path, identity: X25519Identity, signing_file: Path, signing: SigningKey) -> Keys:
+    """What is known of a pair of keys."""
+    recipient = identity.recipient
+    return Keys(identity_file, signing_file, str(recipient), recipient.fingerprint, signing.public)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder for keys or configuration, mode 0700 where it is new."""
+    try:
+        missing = [path for path in (folder, *folder.parents) if not path.exists()]
+        for path in reversed(missing):
+            path.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise InputNotFoundError(f"the folder {folder} cannot be made: {error.strerror}") from error
+
+
+def identity_files(settings: Settings) -> tuple[Path, ...]:
+    """The configured identity files, or the default one where it is."""
+    if settings.keys.identities:
+        return settings.keys.identities
+    default = key_folder() / IDENTITY_FILE
+    return (default,) if default.exists() else ()
+
+
+def load_identities(settings: Settings) -> tuple[Identity, ...]:
+    """All identities of the configuration; empty where none is configured and the default is not there."""
+    return tuple(identity for path in identity_files(settings) for identity in age.read_identities(path))
+
+
+def signing_file(settings: Settings) -> Path | None:
+    """The configured signing key, or the default one where it is."""
+    if settings.keys.signing_key is not None:
+        return settings.keys.signing_key
+    default = key_folder() / SIGNING_FILE
+    return default if default.exists() else None
+
+
+def load_signing_key(settings: Settings) -> SigningKey | None:
+    """The signing key of the configuration, None where none is configured and the default is not there."""
+    path = signing_file(settings)
+    return None if path is None else SigningKey.load(path)
+
+
+def recipients(settings: Settings, identities: Sequence[Identity]) -> tuple[Recipient, ...]:
+    """The configured recipients, or else those of the identities, each once."""
+    found: dict[str, Recipient] = {}
+    for text in settings.keys.recipients:
+        try:
+            recipient = age.parse_recipient(text)
+        except InvalidKeyError as error:
+            raise ConfigError(f"keys.recipients: {error}", remedy=error.remedy) from error
+        found[recipient.fingerprint] = recipient
+    if not found:
+        for identity in identities:
+            if isinstance(identity, X25519Identity):
+                found[identity.fingerprint] = identity.recipient
+    return tuple(found.values())

@@ -1,0 +1,164 @@
+"""Open the configured store with its keys; at the very first use, make them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal
+
+from archiver import layout
+from archiver.age import Identity, Recipient, X25519Identity
+from archiver.config import FILE_NAME, Settings, config_home
+from archiver.errors import (
+    ConfigError,
+    ContextMismatchError,
+    KeyUnavailableError,
+    ObjectNotFoundError,
+    StoreUnreachableError,
+)
+from archiver.setup import keys
+from archiver.setup.initialise import Initialised, default_store, holds_objects, initialise
+from archiver.sign import SigningKey
+from archiver.store import ObjectStore, open_store
+from archiver.writers import Writers
+
+if TYPE_CHECKING:
+    from archiver.redact import ExactValue
+
+MAX_STORE_DOCUMENT = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What every operation works with."""
+
+    store: ObjectStore
+    store_id: str | None
+    recipients: tuple[Recipient, ...]
+    identities: tuple[Identity, ...]
+    signing_key: SigningKey | None
+    writers: Writers
+    settings: Settings
+    made: Initialised | None = None
+    """What was made at first use, so that it can be said once."""
+
+    def require_signing_key(self) -> SigningKey:
+        """The signing key; `KeyUnavailableError` where there is none."""
+        if self.signing_key is None:
+            raise KeyUnavailableError(
+                "there is no signing key, so no record can be made", remedy=_restore_keys()
+            )
+        return self.signing_key
+
+    def require_store_id(self) -> str:
+        """The id of the store; `ConfigError` where it has none."""
+        if self.store_id is None:
+            raise _no_store(self.store.url)
+        return self.store_id
+
+    def exact_values(self) -> list[ExactValue]:
+        """Values that are known to be secret: of the environment, and the own identities."""
+        from archiver.redact import ExactValue, exact_from_environment
+
+        names = self.settings.archive.secret_environment
+        own = [
+            ExactValue("archiver identity", identity.secret_text())
+            for identity in self.identities
+            if isinstance(identity, X25519Identity)
+        ]
+        return [*exact_from_environment(os.environ, names), *own]
+
+
+def open_setup(
+    settings: Settings,
+    need: Literal["read", "write"],
+    *,
+    interactive: bool = False,
+    now: datetime | None = None,
+) -> Setup:
+    """The store, keys and writers of `settings`.
+
+    `need="write"` at a terminal (`interactive`) makes the default store and the keys at first use; unattended
+    it never makes a key. Raises `ConfigError`, `KeyUnavailableError`, `InvalidKeyError`,
+    `ContextMismatchError` (another store than the configured id) and the store's errors.
+    """
+    made = None
+    if need == "write" and settings.store.url is None:
+        made = _first_use(settings, interactive, now or datetime.now(UTC))
+    url = settings.store.url or default_store()
+    store = open_store(url)
+    store_id = _store_id(store, settings)
+    identities = keys.load_identities(settings)
+    signing_key = keys.load_signing_key(settings)
+    recipients = keys.recipients(settings, identities)
+    if need == "read" and not identities:
+        raise KeyUnavailableError("there is no identity, so nothing can be opened", remedy=_restore_keys())
+    if need == "write" and (not recipients or signing_key is None):
+        what = "signing key" if recipients else "identity and no recipient"
+        raise KeyUnavailableError(
+            f"there is no {what}, so nothing can be {'signed' if recipients else 'sealed'}",
+            remedy=_restore_keys(),
+        )
+    writers = Writers.load(settings.keys.writers, own=signing_key.public if signing_key else None)
+    return Setup(store, store_id, recipients, identities, signing_key, writers, settings, made)
+
+
+def _first_use(settings: Settings, interactive: bool, now: datetime) -> Initialised | None:
+    """Make the default store, and at a terminal the keys, where they are not there yet."""
+    has_keys = bool(keys.identity_files(settings)) and keys.signing_file(settings) is not None
+    store = open_store(default_store())
+    if holds_objects(store):
+        return None  # whatever is missing now must be restored, not made
+    if not has_keys and not interactive:
+        raise KeyUnavailableError(
+            "there is no identity or no signing key yet, and nobody is here to keep a backup of new ones",
+            remedy="run `archiver init` once, or name store.url and keys.identities in archiver.toml",
+        )
+    if has_keys and _exists(store):
+        return None
+    config = None if settings.file or settings.keys.identities else config_home() / FILE_NAME
+    return initialise(default_store(), config, settings=settings, now=now)
+
+
+def _exists(store: ObjectStore) -> bool:
+    try:
+        store.head(layout.STORE)
+    except (ObjectNotFoundError, StoreUnreachableError):
+        return False
+    return True
+
+
+def _store_id(store: ObjectStore, settings: Settings) -> str:
+    """The id in `store.json`, which must be the configured one if there is one."""
+    try:
+        found = layout.parse_store_document(store.read(layout.STORE, limit=MAX_STORE_DOCUMENT))
+    except (ObjectNotFoundError, StoreUnreachableError) as error:
+        if settings.store.url is None:
+            raise ConfigError(
+                "no store is configured, and nothing was archived into the default one yet",
+                remedy="run `archiver init`, or say where the store is with --store or in archiver.toml "
+                f"(looked for ./{FILE_NAME} and {config_home() / FILE_NAME})",
+            ) from error
+        if isinstance(error, StoreUnreachableError):
+            raise
+        raise _no_store(store.url) from error
+    if settings.store.id is not None and settings.store.id != found:
+        raise ContextMismatchError(
+            f"the store at {store.url} has the id {found}, but store.id is {settings.store.id}",
+            remedy="this is another store than the one that was set up: check store.url before anything else",
+        )
+    return found
+
+
+def _no_store(url: str) -> ConfigError:
+    return ConfigError(f"there is no store at {url}", remedy=f"`archiver init {url}` makes one")
+
+
+def _restore_keys() -> str:
+    folder = keys.key_folder()
+    return (
+        f"restore your backup of {folder / keys.IDENTITY_FILE} and {folder / keys.SIGNING_FILE}, or name "
+        "other files with keys.identities and keys.signing_key in archiver.toml; `archiver init` makes keys "
+        "for a new store"
+    )
