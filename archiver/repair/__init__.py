@@ -1,0 +1,9 @@
+"""Repair: what makes a restored transcript invalid is mended on a copy, and said.
+
+Unanswered calls get marked error results, results without a call and second results are dropped, late ones
+are moved, broken links, empty texts and lone surrogates are mended. What is open by design stays open.
+"""
+
+from archiver.repair.repairing import INTERRUPTED, Action, RepairReport, repair
+
+__all__ = ["INTERRUPTED", "Action", "RepairReport", "repair"]
