@@ -26,7 +26,7 @@ from archiver import (
     records,
     retention,
 )
-from archiver.compact import CompactOptions, CompactReport, Compacted, compact
+from archiver.compact import Compacted, CompactOptions, CompactReport, Outline, Summarise, compact
 from archiver.describe import Given
 from archiver.errors import AlreadyExistsError, BundleTooOldError, StaleWriterError, UsageError
 from archiver.model import Checkpoint, Member, Receipt, Record, Sizes, Transcript
@@ -43,7 +43,6 @@ from archiver.transcripts.reader import Dropped, read
 from archiver.transcripts.survey import PartSurvey, survey
 
 if TYPE_CHECKING:
-    from archiver.compact import SummaryFacts
     from archiver.pack import Packed
     from archiver.setup import Setup
 
@@ -67,7 +66,7 @@ class Options:
     keep_full: bool | None = None
     salvage: bool = False
     keep_turns: int | None = None
-    summarise: Callable[[SummaryFacts], str] | None = None
+    summarise: Summarise | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +111,11 @@ def archive(
         progress.stage("redact", total)
         redacted = redactor.transcript(transcript, scratch, progress)
         progress.stage("compact", None)
-        surveys = _survey(redacted.value)
-        checkpoint = redactor.checkpoint(_describe(source, options.given, place, redacted, surveys, now()))
-        compacted = compact(
-            checkpoint, surveys, _compact_options(options, setup), scratch, summarise=options.summarise
-        )
+        compaction = _compact_options(options, setup)
+        surveys, outlines = _survey(redacted.value, compaction)
+        described = _describe(source, options.given, place, redacted, surveys, now())
+        checkpoint = redactor.checkpoint(described)
+        compacted = compact(checkpoint, outlines, compaction, scratch, summarise=options.summarise)
         sealed = _seal(redactor, compacted, place, setup, scratch, progress)
         progress.stage("store", sealed.size)
         record = _commit(compacted, redactor, sealed, place, total, setup, now)
@@ -148,9 +147,15 @@ def _redactor(key: bytes, setup: Setup) -> Redactor:
     return Redactor.load(key=key, exact=setup.exact_values(), rule_files=rules)
 
 
-def _survey(transcript: Transcript) -> list[PartSurvey]:
+def _survey(transcript: Transcript, options: CompactOptions) -> tuple[list[PartSurvey], list[Outline]]:
+    """What each part says, and in the same pass what compaction has to know of it."""
     dialect = get_dialect(transcript.dialect)
-    return [survey(part.items, dialect) for part in transcript.parts]
+    surveys, outlines = [], []
+    for part in transcript.parts:
+        outline = Outline(dialect, options)
+        surveys.append(survey(part.items, dialect, part.header, watch=outline.see))
+        outlines.append(outline)
+    return surveys, outlines
 
 
 def _describe(

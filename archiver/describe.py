@@ -15,12 +15,16 @@ from archiver import jsonio
 from archiver.model import (
     Checkpoint,
     Environment,
+    Evidence,
     JsonValue,
     Outcome,
+    Plan,
     Spend,
+    Step,
     Transcript,
     Workspace,
 )
+from archiver.safetext import shorten
 from archiver.transcripts import get_dialect
 
 if TYPE_CHECKING:
@@ -28,6 +32,9 @@ if TYPE_CHECKING:
 
 MAX_OBJECTIVE = 2000
 """Characters of the first instruction that become the objective; the transcript holds the whole of it."""
+MAX_COMMAND = 500
+"""Characters of a command that serves as evidence."""
+MAX_EVIDENCE = 20
 ITEMS_TO_LOOK_AT = 64
 """Items among which a session id is looked for."""
 
@@ -75,7 +82,7 @@ def from_transcript(
     return Checkpoint(
         run_id=run,
         task_id=task,
-        objective=facts.objective[:MAX_OBJECTIVE],
+        objective=shorten(facts.objective, MAX_OBJECTIVE),
         iteration=facts.turns,
         turn=facts.turns,
         created_at=first,
@@ -84,12 +91,38 @@ def from_transcript(
             tokens_in=sum(s.facts.tokens_in for s in surveys),
             tokens_out=sum(s.facts.tokens_out for s in surveys),
             tokens_cached=sum(s.facts.tokens_cached for s in surveys),
+            cost=facts.cost or 0.0,
             seconds=(last - first).total_seconds(),
             iterations=facts.turns,
         ),
+        plan=_plan(surveys[0]),
+        evidence=_evidence(surveys[0]),
         transcript=transcript,
         workspace=Workspace(path=facts.cwd),
         environment=_host(harness=facts.harness, model=facts.model),
+    )
+
+
+def _plan(survey: PartSurvey) -> Plan:
+    """The agent's own task list, as it stood last."""
+    steps = [(task.status, Step(id=task.id, title=task.title)) for task in survey.tasks]
+    return Plan(
+        completed=tuple(step for status, step in steps if status == "completed"),
+        remaining=tuple(step for status, step in steps if status != "completed"),
+    )
+
+
+def _evidence(survey: PartSurvey) -> tuple[Evidence, ...]:
+    """The last commands of which the transcript states how they ended."""
+    ended = [ran for ran in survey.ran if ran.exit_status is not None or ran.failed]
+    return tuple(
+        Evidence(
+            command=shorten(ran.command, MAX_COMMAND),
+            exit_status=ran.exit_status,
+            at=ran.at,
+            summary="failed" if ran.failed else "",
+        )
+        for ran in ended[-MAX_EVIDENCE:]
     )
 
 

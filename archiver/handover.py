@@ -24,7 +24,9 @@ REPORT_TEXT = "REPORT.md"
 def check_target(into: Path) -> None:
     """Refuse a target that is not a new name or an empty folder."""
     if into.is_symlink() or (into.exists() and not into.is_dir()):
-        raise AlreadyExistsError(f"{into} exists and is not a folder", remedy="choose another folder with --into")
+        raise AlreadyExistsError(
+            f"{into} exists and is not a folder", remedy="choose another folder with --into"
+        )
     if into.is_dir() and any(into.iterdir()):
         raise AlreadyExistsError(
             f"{into} is not empty; nothing is written over", remedy="choose another folder with --into"
@@ -63,9 +65,7 @@ def write(
                 (unpacked / name).rename(out / name)
         state = checkpoint.document(exclude=members.ITEMS)
         (out / members.STATE).write_bytes(jsonio.pretty(state))
-        report = report.model_copy(
-            update={"folder": str(into), "next_steps": next_steps(checkpoint, into)}
-        )
+        report = report.model_copy(update={"folder": str(into), "next_steps": next_steps(checkpoint, into)})
         (out / REPORT).write_bytes(jsonio.pretty(report.as_document()))
         (out / REPORT_TEXT).write_text(markdown(report, checkpoint), encoding="utf-8")
         _rename(out, into)

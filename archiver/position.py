@@ -44,7 +44,7 @@ def find(run: str, setup: Setup) -> Position:
 
 
 def _redaction_key(catalog: Catalog, head: Record, setup: Setup) -> bytes:
-    """The key in the manifest of the newest bundle that is still there, so that placeholders stay the same."""
+    """The key in the manifest of the newest bundle that is still there: placeholders stay the same."""
     record = head
     while record.bundle is None or (key := _key_in(record.bundle, setup)) is None:
         if record.seq == 1:

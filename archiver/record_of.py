@@ -10,6 +10,7 @@ from archiver import retention
 from archiver.model.checkpoint import Checkpoint
 from archiver.model.receipt import Receipt
 from archiver.model.record import BundleRef, EffectCounts, PlanCounts, Record, Sizes
+from archiver.safetext import shorten
 
 if TYPE_CHECKING:
     from archiver.position import Position
@@ -50,9 +51,9 @@ def record_of(
         recorded_at=recorded_at,
         outcome=checkpoint.outcome,
         retention=retention.class_of(checkpoint.outcome),
-        objective=_one_line(checkpoint.objective),
-        phase=_one_line(checkpoint.phase),
-        note=_one_line(checkpoint.note),
+        objective=shorten(checkpoint.objective, MAX_TEXT),
+        phase=shorten(checkpoint.phase, MAX_TEXT),
+        note=shorten(checkpoint.note, MAX_TEXT),
         iteration=checkpoint.iteration,
         turn=checkpoint.turn,
         spend=checkpoint.spend,
@@ -90,15 +91,3 @@ def _effects(checkpoint: Checkpoint) -> EffectCounts:
         uncertain=counts["uncertain"],
         undecided=tuple(undecided[:MAX_LISTED]),
     )
-
-
-def _one_line(text: str) -> str:
-    """White space folded and cut, never inside a placeholder of redaction."""
-    folded = " ".join(text.split())
-    if len(folded) <= MAX_TEXT:
-        return folded
-    cut = folded[: MAX_TEXT - 1]
-    opened = cut.rfind("[REDACTED:")
-    if opened >= 0 and "]" not in cut[opened:]:
-        cut = cut[:opened]
-    return cut + "…"

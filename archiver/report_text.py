@@ -30,7 +30,9 @@ def markdown(report: RestoreReport, checkpoint: Checkpoint) -> str:
             ("Written by", record.software),
         ),
     ]
-    lines += _section("Freshness", (f"{v.probe}: {v.state}{_accepted(v.accepted)}. {v.evidence}" for v in report.freshness))
+    lines += _section(
+        "Freshness", (f"{v.probe}: {v.state}{_accepted(v.accepted)}. {v.evidence}" for v in report.freshness)
+    )
     lines += _section("Warnings", report.warnings)
     lines += _section("Migrated", report.migrations)
     lines += _section(
@@ -45,7 +47,12 @@ def markdown(report: RestoreReport, checkpoint: Checkpoint) -> str:
     lines += _section("Done", (f"{step.id}: {step.title}" for step in checkpoint.plan.completed))
     lines += _section("Left to do", (f"{step.id}: {step.title}" for step in checkpoint.plan.remaining))
     if checkpoint.summary:
-        lines += ["", "## Summary", "", *(f"    {one_line(line)}" for line in checkpoint.summary.splitlines())]
+        lines += [
+            "",
+            "## Summary",
+            "",
+            *(f"    {one_line(line)}" for line in checkpoint.summary.splitlines()),
+        ]
     lines += _section("Next", report.next_steps)
     return "\n".join(lines) + "\n"
 

@@ -1,4 +1,4 @@
-"""Restore a run: records → verify → choose → get, open and unpack the bundle → migrate → repair → judge → hand over.
+"""Restore a run: records → verify → choose → judge → get, open, unpack → migrate → repair → hand over.
 
 This file and `archive.py` alone know the order of the stages.
 """
@@ -175,8 +175,10 @@ def _warnings(chain: Chain, record: Record, verdicts: tuple[ProbeVerdict, ...]) 
     newest = chain.head.record.seq
     if record.seq != newest:
         warnings.append(f"this is checkpoint {record.seq} of {newest}; what came after it is not restored")
-    for approval in record.plan.pending_approvals:
-        warnings.append(f"approval {approval.id} waits for a person: {approval.question}")
+    warnings += [
+        f"approval {approval.id} waits for a person: {approval.question}"
+        for approval in record.plan.pending_approvals
+    ]
     if record.left_out:
         warnings.append(f"{record.left_out} members were left out because they could not be made safe")
     return tuple(warnings)

@@ -6,7 +6,7 @@ import unicodedata
 from typing import Final
 
 _HARMFUL: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Control, format (bidi overrides, zero width), surrogate, private, unassigned, line and paragraph separators."""
+"""Control, format (bidi overrides, zero width), surrogate, private and unassigned; line separators."""
 
 
 def one_line(text: str) -> str:
@@ -27,3 +27,15 @@ def _shown(character: str) -> str:
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def shorten(text: str, limit: int) -> str:
+    """White space folded, and cut to `limit` characters, never inside a placeholder of redaction."""
+    folded = " ".join(text.split())
+    if len(folded) <= limit:
+        return folded
+    cut = folded[: limit - 1]
+    opened = cut.rfind("[REDACTED:")
+    if opened >= 0 and "]" not in cut[opened:]:
+        cut = cut[:opened]
+    return cut + "…"

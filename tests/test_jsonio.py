@@ -1,0 +1,72 @@
+"""JSON in and out: what has no JSON form is named, what real transcripts hold survives."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from archiver import jsonio
+from archiver.errors import NotSerialisableError
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+@given(VALUES)
+def test_what_is_written_reads_back(value: Any) -> None:
+    assert jsonio.loads(jsonio.dumps(value)) == value
+    assert jsonio.loads(jsonio.canonical(value)) == value
+
+
+@given(st.dictionaries(st.text(), st.integers()))
+def test_canonical_does_not_depend_on_order(value: dict[str, int]) -> None:
+    assert jsonio.canonical(value) == jsonio.canonical(dict(reversed(value.items())))
+
+
+@pytest.mark.parametrize(
+    ("value", "path"),
+    [
+        ({"a": [1, {"b": math.nan}]}, "$.a[1].b"),
+        ({"a": {"x y": math.inf}}, "$.a['x y']"),
+        ({"a": object()}, "$.a"),
+        ([b"bytes"], "$[0]"),
+        ({"a": {1: 2}}, "$.a"),
+        ({"a": {1, 2}}, "$.a"),
+    ],
+)
+def test_a_value_without_a_json_form_is_named_by_its_path(value: Any, path: str) -> None:
+    for write in (jsonio.dumps, jsonio.canonical):
+        with pytest.raises(NotSerialisableError) as caught:
+            write(value)
+        assert caught.value.path == path
+
+
+def test_deep_nesting_is_refused_not_a_crash() -> None:
+    value: Any = []
+    for _ in range(5000):
+        value = [value]
+    with pytest.raises(NotSerialisableError):
+        jsonio.dumps(value)
+    with pytest.raises(ValueError, match="deep"):
+        jsonio.loads("[" * 100_000 + "]" * 100_000)
+
+
+def test_lone_surrogates_and_huge_integers_survive() -> None:
+    text = '{"half":"\\ud83d","big":123456789012345678901234567890}'
+    value = jsonio.loads(text)
+    assert json.loads(jsonio.dumps(value)) == json.loads(text)
+    assert json.loads(jsonio.canonical(value)) == json.loads(text)
+
+
+@pytest.mark.parametrize("text", ["NaN", "[Infinity]", "-Infinity"])
+def test_constants_outside_json_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not JSON"):
+        jsonio.loads(text)
