@@ -1,0 +1,109 @@
+"""Which dialect values are in, by what they hold; a file's name counts for nothing.
+
+A dialect has to be shown by marks of its own. What could as well be another provider's is `opaque`: read as
+the wrong dialect, a transcript would lose calls that nobody saw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from archiver.transcripts.blocks import CLIENT_CALL, REASONING, SERVER_CALLS
+
+CLAUDE_CODE: Final = "claude-code"
+ANTHROPIC: Final = "anthropic-messages"
+OPAQUE: Final = "opaque"
+
+_SESSION_KEYS: Final = ("sessionId", "session_id", "uuid", "parentUuid")
+_MARKED_LINES: Final = {"summary": "leafUuid", "file-history-snapshot": "snapshot"}
+_SESSION_LINES: Final = frozenset(
+    {
+        *("agent-name", "ai-title", "attachment", "custom-title", "last-prompt", "mode", "permission-mode"),
+        *("pr-link", "progress", "queue-operation", "rate_limit_event", "result", "stream_event", "system"),
+    }
+)
+_MESSAGE_KEYS: Final = frozenset(
+    {
+        *("role", "content", "id", "type", "model", "stop_reason", "stop_sequence", "stop_details", "usage"),
+        *("container", "context_management", "diagnostics"),
+    }
+)
+_OWN_BLOCKS: Final = frozenset({CLIENT_CALL, "tool_result", "compaction", *REASONING, *SERVER_CALLS})
+_COMMON_BLOCKS: Final = frozenset(
+    {"text", "image", "document", "search_result", "container_upload", "fallback"}
+)
+
+
+def of_lines(values: Sequence[Any]) -> str:
+    """The dialect of the lines of a JSONL file, from its first ones."""
+    if not values:
+        return OPAQUE
+    seen = [_claude_line(value) for value in values]
+    if None not in seen and sum(map(bool, seen)) * 2 >= len(seen):
+        return CLAUDE_CODE
+    return of_messages(values, None)
+
+
+def _claude_line(value: Any) -> bool | None:
+    """True for a line of Claude Code, None for one that shows that the file is not Claude Code's."""
+    if not isinstance(value, dict):
+        return False
+    kind = value.get("type")
+    if not isinstance(kind, str):
+        return False
+    if kind in ("user", "assistant"):
+        message = value.get("message")
+        if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
+            return None
+        if not isinstance(message.get("content"), str | list):
+            return None
+        return any(key in value for key in _SESSION_KEYS)
+    if kind in _MARKED_LINES:
+        return _MARKED_LINES[kind] in value
+    return kind in _SESSION_LINES and any(key in value for key in _SESSION_KEYS[:2])
+
+
+def of_messages(values: Sequence[Any], container: Any) -> str:
+    """The dialect of the elements of a messages array; `container` is the object that holds the array."""
+    if not values or not all(map(_message, values)):
+        return OPAQUE
+    marked = any(_marked(value) for value in values) or _claude_request(container)
+    return ANTHROPIC if marked else OPAQUE
+
+
+def _message(value: Any) -> bool:
+    """True for what the Messages API could take or give as a message."""
+    if not isinstance(value, dict) or not value.keys() <= _MESSAGE_KEYS:
+        return False
+    content = value.get("content")
+    if value.get("role") not in ("user", "assistant") or not isinstance(content, str | list):
+        return False
+    return isinstance(content, str) or all(map(_block, content))
+
+
+def _block(block: Any) -> bool:
+    kind = block.get("type") if isinstance(block, dict) else None
+    if not isinstance(kind, str):
+        return False
+    if kind in ("image", "document"):
+        return isinstance(block.get("source"), dict)
+    return kind in _OWN_BLOCKS or kind in _COMMON_BLOCKS or kind.endswith("_tool_result")
+
+
+def _marked(value: Any) -> bool:
+    """True for a message that no other provider's API has in this form."""
+    content = value["content"]
+    if isinstance(content, str):
+        return False
+    return any(
+        block["type"] in _OWN_BLOCKS or block["type"] in ("image", "document") or "cache_control" in block
+        for block in content
+    )
+
+
+def _claude_request(container: Any) -> bool:
+    if not isinstance(container, Mapping):
+        return False
+    model = container.get("model")
+    return "anthropic_version" in container or (isinstance(model, str) and "claude" in model)

@@ -1,0 +1,118 @@
+"""JSON texts where a value alone is not enough: several on one line, keys given twice, blanks between tokens.
+
+A text that is taken over is copied byte for byte; only what cannot stay as it is gets written anew.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from archiver import jsonio
+
+BLANKS = b" \t\r\n"
+
+_STRING_OR_BLANKS = re.compile(rb'("[^"\\]*+(?:\\[\x00-\xff][^"\\]*+)*+")|[ \t\r\n]++')
+_ODD = re.compile(rb'"[ \t\r\n]+:|\\u00[2-7]')
+_TEXT_BLANKS = re.compile(r"[ \t\r\n]*+")
+
+
+class _TwiceError(Exception):
+    """A key stands twice in one object."""
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _pairs_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise _TwiceError
+    return made
+
+
+_decode = json.JSONDecoder(parse_constant=_refuse).raw_decode
+_decode_once = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_pairs_once).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Leading:
+    """The objects and arrays that a text begins with, as (start, end, value); counts are in characters.
+
+    `rest` is where what follows them starts and `failed` where reading that failed; both are the length of
+    the text when nothing follows.
+    """
+
+    values: list[tuple[int, int, Any]]
+    rest: int
+    failed: int
+
+
+def leading_values(text: str, start: int = 0) -> Leading:
+    """Read objects and arrays one after the other, as far as they go."""
+    found: list[tuple[int, int, Any]] = []
+    start = _skip(text, start)
+    while start < len(text):
+        if text[start] not in "{[":
+            return Leading(found, start, start)
+        try:
+            value, end = _decode(text, start)
+        except json.JSONDecodeError as error:
+            return Leading(found, start, error.pos)
+        except (ValueError, RecursionError):
+            return Leading(found, start, start)
+        found.append((start, end, value))
+        start = _skip(text, end)
+    return Leading(found, len(text), len(text))
+
+
+def _skip(text: str, start: int) -> int:
+    found = _TEXT_BLANKS.match(text, start)
+    return found.end() if found else start
+
+
+def checked(line: bytes, value: Any) -> bytes:
+    """The line as it is, unless an object in it has a key twice: then the text of `value`, written anew.
+
+    A decoder keeps the last value of such a key and hides the first from whoever looks at values.
+    """
+    made = jsonio.again(value)
+    return line if made == line or not _has_key_twice(line, made) else _rewritten(line)
+
+
+def compact(element: bytes, value: Any) -> bytes:
+    """The element without blanks between tokens and else as it is; keys given twice as in `checked`."""
+    made = jsonio.again(value)
+    # Equal but for blanks: as strings hold the blanks they hold in the value, `made` is the answer.
+    if made.translate(None, BLANKS) == element.translate(None, BLANKS):
+        return made
+    bare = _STRING_OR_BLANKS.sub(rb"\1", element)
+    return _rewritten(bare) if _has_key_twice(bare, made) else bare
+
+
+def _has_key_twice(line: bytes, made: bytes) -> bool:
+    """True when an object has a key twice; `made` is the value of `line` written compactly.
+
+    Every key ends in `":`, and inside a string that sequence reads `\\":`. So equal counts of both prove that
+    no key went missing on the way through the value, unless an escape spells one of the three characters or
+    blanks stand before a colon; such a line is decoded once more, exactly.
+    """
+    if (
+        line.count(b'":') == made.count(b'":')
+        and line.count(b'\\":') == made.count(b'\\":')
+        and _ODD.search(line) is None
+    ):
+        return False
+    try:
+        _decode_once(line.decode())
+    except _TwiceError:
+        return True
+    return False
+
+
+def _rewritten(line: bytes) -> bytes:
+    # Decoded by the standard library, which keeps integers of any length.
+    return jsonio.dumps(json.loads(line, parse_constant=_refuse))

@@ -1,0 +1,46 @@
+"""File names as text that is safe to store and to show, whatever bytes they are made of."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Iterable
+from pathlib import Path
+
+_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+def safe_name(name: str) -> str:
+    """A relative name with control, invisible and undecodable characters as `%XX` bytes, and `%` as `%25`.
+
+    Two names never become one. `.` and `..` as a step are escaped as well, so a name leads nowhere else.
+    """
+    return "/".join(_safe_step(step) for step in name.split("/"))
+
+
+def _safe_step(step: str) -> str:
+    if step in (".", ".."):
+        return "%2E" * len(step)
+    return "".join(_escaped(c) if c in "%\\" or unicodedata.category(c) in _UNSAFE else c for c in step)
+
+
+def _escaped(character: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in os.fsencode(character))
+
+
+def shown(path: Path | str) -> str:
+    """A path for a message: nothing in it can steer a terminal."""
+    return safe_name(os.fspath(path))
+
+
+def unique(names: Iterable[str]) -> list[str]:
+    """The names in order, later ones numbered (`2/name`) where a name comes again."""
+    taken: set[str] = set()
+    made = []
+    for name in names:
+        candidate, number = name, 2
+        while candidate in taken:
+            candidate, number = f"{number}/{name}", number + 1
+        taken.add(candidate)
+        made.append(candidate)
+    return made

@@ -1,0 +1,49 @@
+"""The native file of a part, rebuilt from its items: what the harness or the provider reads."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from archiver import jsonio
+from archiver.errors import InvalidDocumentError
+from archiver.model import TranscriptPart
+from archiver.transcripts.blocks import at, put
+
+
+def write_native(part: TranscriptPart, out: Callable[[bytes], object]) -> None:
+    """Write the file of `part` piece by piece.
+
+    JSONL: one item a line, each line with its end. JSON: the header with the items back in their array, one
+    a line; a document without items is its header. Raw: the chunks. `InvalidDocumentError` when a JSON part has no array where its items belong.
+    """
+    if part.media != "json":
+        for block in part.items.blocks():
+            out(block)
+        return
+    if not part.items_at and not isinstance(part.header, list):
+        out(jsonio.dumps(part.header) + b"\n")
+        return
+    before, after = _around(part)
+    out(before)
+    separator = b"\n"
+    for line in part.items.lines():
+        out(separator)
+        out(line)
+        separator = b",\n"
+    out(b"]" if separator == b"\n" else b"\n]")
+    out(after)
+
+
+def _around(part: TranscriptPart) -> tuple[bytes, bytes]:
+    """The JSON text before and after the items."""
+    if at(part.header, part.items_at) != []:
+        raise InvalidDocumentError(
+            f"the header of {part.name} has no empty array for its items",
+            remedy="restore the part from an earlier checkpoint",
+        )
+    mark = secrets.token_hex(16)
+    marked: Any = put(part.header, part.items_at, mark)
+    before, after = jsonio.dumps(marked).split(f'"{mark}"'.encode())
+    return before + b"[", after + b"\n"

@@ -1,0 +1,212 @@
+"""Reads transcript files as they lie on disk: finds their files, tells their dialect, and gives their items.
+
+The items are lazy: each pass reads the file, bounded to the size it had when `read` looked at it, parses
+each item once and deals with damage on the way. Nothing is written anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from archiver import jsonio
+from archiver.errors import LimitExceededError, MalformedTranscriptError, UsageError
+from archiver.model import Items, Transcript, TranscriptPart
+from archiver.model.items import PairSource
+from archiver.transcripts import detect, document, sniff
+from archiver.transcripts.blocks import at
+from archiver.transcripts.detect import OPAQUE
+from archiver.transcripts.document import Elements, NotSplitError, Scan, Values
+from archiver.transcripts.jsonl import Dropped, JsonLines
+from archiver.transcripts.jsontext import BLANKS
+from archiver.transcripts.sessions import Found, gather
+from archiver.transcripts.source import CHUNK, FileSource
+
+__all__ = ["MAX_ITEM", "Dropped", "Reading", "pairs", "read"]
+
+MAX_ITEM: Final = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A transcript with lazy items, the bytes of its files, and what passes over them have dropped so far."""
+
+    transcript: Transcript
+    total_bytes: int
+    dropped: list[Dropped] = field(default_factory=list)
+
+
+def read(paths: Sequence[Path], *, salvage: bool = False, max_item: int = MAX_ITEM) -> Reading:
+    """Read the transcript that `paths` name.
+
+    A path is a file, or the folder of one Claude Code session; sub-agent files join their session. Every file
+    is read as something: what is no known dialect is `opaque`. A pass over the items may raise
+    `MalformedTranscriptError` (damage before the end, unless `salvage`), `LimitExceededError` (an item larger
+    than `max_item` bytes) and `RefusedError` (the file was replaced meanwhile). Errors here:
+    `InputNotFoundError` for what is no readable regular file, `UsageError` for files of two dialects or a
+    folder without exactly one session.
+    """
+    files = gather(paths)
+    dropped: list[Dropped] = []
+    reader = _Reader(salvage, max_item, dropped)
+    read_parts = [reader.part(found) for found in files]
+    dialects = {dialect: part.name for dialect, part in read_parts if dialect != OPAQUE}
+    if len(dialects) > 1:
+        listed = ", ".join(f"{name} is {dialect}" for dialect, name in sorted(dialects.items()))
+        raise UsageError(
+            f"these files are not one transcript: {listed}", remedy="archive them one after the other"
+        )
+    transcript = Transcript(dialect=next(iter(dialects), OPAQUE), parts=tuple(part for _, part in read_parts))
+    return Reading(transcript, sum(found.source.size for found in files), dropped)
+
+
+def pairs(items: Items) -> Iterator[tuple[bytes, Any]]:
+    """Each item as its JSON text and its value, parsed once; raw items have none (`TypeError`)."""
+    return items.pairs()
+
+
+class _Reader:
+    def __init__(self, salvage: bool, max_item: int, dropped: list[Dropped]) -> None:
+        self._salvage = salvage
+        self._max_item = max_item
+        self._dropped = dropped
+
+    def part(self, found: Found) -> tuple[str, TranscriptPart]:
+        """The dialect of a file, and the file as a part."""
+        values = sniff.first_lines(found.source)
+        if values is not None and (len(values) > 1 or detect.of_lines(values) != OPAQUE):
+            return self._lines(found, values)
+        try:
+            return self._document(found)
+        except NotSplitError:
+            return _raw(found)
+
+    def _lines(self, found: Found, values: list[Any]) -> tuple[str, TranscriptPart]:
+        dialect = detect.of_lines(values)
+        if dialect == OPAQUE and not _sound(JsonLines(found.source, found.name, self._max_item)):
+            return _raw(found)
+        lines = JsonLines(found.source, found.name, self._max_item, self._salvage, self._dropped)
+        return dialect, _jsonl(found, lines.pairs)
+
+    def _document(self, found: Found) -> tuple[str, TranscriptPart]:
+        scan = document.scan(found.source, self._max_item)
+        if scan.more:
+            return self._several(found, scan)
+        made = self._messages(found, scan) or (OPAQUE, self._largest(found, scan))
+        if scan.padding:
+            text = "padded with NUL bytes"
+            self._dropped.append(
+                Dropped(found.name, "tail", scan.padding, _line_of(found.source, scan), text)
+            )
+        return made
+
+    def _several(self, found: Found, scan: Scan) -> tuple[str, TranscriptPart]:
+        """Values one after the other: long lines, or each value over several lines."""
+        if scan.end > self._max_item:
+            raise NotSplitError("the first value is too large for an item")
+        first = document.first_value(found.source, scan.end).strip(BLANKS)
+        if b"\n" not in first:
+            try:
+                return self._lines(found, [jsonio.loads(first)])
+            except ValueError as error:
+                raise NotSplitError("the first line is not JSON") from error
+        values = Values(found.source, found.name, self._max_item)
+        if not _sound(values):
+            return _raw(found)
+        sample = [value for _, value in islice(values.pairs(), _SAMPLE)]
+        return detect.of_lines(sample), _jsonl(found, values.pairs)
+
+    def _messages(self, found: Found, scan: Scan) -> tuple[str, TranscriptPart] | None:
+        """The last array of messages in a known dialect; the last of several requests has them all."""
+        for array in reversed(scan.arrays):
+            if array.path[-1:] not in ((), ("messages",)):
+                continue
+            try:
+                elements = Elements(found.source, found.name, array)
+                part = _json(found, scan, elements)
+                sample = elements.sample()
+            except (NotSplitError, MalformedTranscriptError):
+                continue
+            dialect = detect.of_messages(sample, at(part.header, array.path[:-1]) if array.path else None)
+            if dialect != OPAQUE:
+                return dialect, part
+        return None
+
+    def _largest(self, found: Found, scan: Scan) -> TranscriptPart:
+        """A document of unknown meaning, checked as a whole, split at its largest array if there is one."""
+        candidates = [array for array in scan.arrays if array.uniform or array.path == ()]
+        for array in sorted(candidates, key=lambda one: one.start - one.end):
+            elements = Elements(found.source, found.name, array)
+            try:
+                part = _json(found, scan, elements)
+            except NotSplitError:
+                continue
+            if _sound(elements):
+                return part
+            raise NotSplitError("an element is not JSON")
+        header = document.header(found.source, None, scan.end)
+        return TranscriptPart(name=found.name, media="json", header=header)
+
+
+_SAMPLE: Final = 100
+
+
+class _Source(Protocol):
+    def pairs(self) -> Iterator[tuple[bytes, Any]]: ...
+
+
+def _sound(source: _Source) -> bool:
+    """True when a pass over it finds no damage; what is opaque is then kept whole as it is."""
+    try:
+        for _ in source.pairs():
+            pass
+    except (MalformedTranscriptError, LimitExceededError):
+        return False
+    return not (isinstance(source, JsonLines) and source.dropped)
+
+
+def _jsonl(found: Found, source: PairSource) -> TranscriptPart:
+    return TranscriptPart(
+        name=found.name, media="jsonl", items=Items.of_pairs(source, size=found.source.size)
+    )
+
+
+def _json(found: Found, scan: Scan, elements: Elements) -> TranscriptPart:
+    path = elements.found.path
+    header = document.header(found.source, elements.found, scan.end)
+    if at(header, path) != []:
+        raise NotSplitError("a key is given twice")
+    items = Items.of_pairs(elements.pairs, size=found.source.size)
+    return TranscriptPart(name=found.name, media="json", header=header, items_at=path, items=items)
+
+
+def _raw(found: Found) -> tuple[str, TranscriptPart]:
+    items = Items(lambda: _chunks(found.source), count=None, size=found.source.size, raw=True)
+    return OPAQUE, TranscriptPart(name=found.name, media="raw", items=items)
+
+
+def _chunks(source: FileSource) -> Iterator[bytes]:
+    """A file in chunks that end at a line end where there is one."""
+    carry = b""
+    for block in source.blocks():
+        text = carry + block
+        cut = text.rfind(b"\n") + 1 or (len(text) if len(text) >= CHUNK else 0)
+        if cut:
+            yield text[:cut]
+        carry = text[cut:]
+    if carry:
+        yield carry
+
+
+def _line_of(source: FileSource, scan: Scan) -> int:
+    left = scan.end
+    lines = 1
+    for block in source.blocks():
+        lines += block[:left].count(b"\n")
+        left -= len(block)
+        if left <= 0:
+            break
+    return lines

@@ -1,0 +1,128 @@
+"""The files of one transcript: what the caller named, and the sub-agent files beside a Claude Code session.
+
+<folder>/<session>.jsonl                        the session
+<folder>/<session>/subagents/agent-<id>.jsonl   its sub-agents, since version 2.1.33
+<folder>/agent-<id>.jsonl                       its sub-agents before; the session id is inside
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from archiver.errors import InputNotFoundError, UsageError
+from archiver.transcripts import get_dialect, sniff
+from archiver.transcripts.detect import CLAUDE_CODE, of_lines
+from archiver.transcripts.names import safe_name, shown, unique
+from archiver.transcripts.source import FileSource
+
+MAX_FILES: Final = 10_000
+_LISTED: Final = 20
+_FOLDER: Final = "subagents"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One file of a transcript: its name as a part, and where it lies."""
+
+    name: str
+    source: FileSource
+
+
+def gather(paths: Sequence[Path]) -> list[Found]:
+    """The files of the transcript that `paths` name, the main one first.
+
+    A folder stands for the one session in it; `UsageError` when there are none or several.
+    """
+    if not paths:
+        raise UsageError("no transcript was named", remedy="name a transcript file or a session's folder")
+    found = [one for path in paths for one in _one_path(path)]
+    if len(found) > MAX_FILES:
+        raise UsageError(f"{len(found)} files are too many for one transcript", remedy="name fewer files")
+    names = unique(one.name for one in found)
+    return [Found(name, one.source) for name, one in zip(names, found, strict=True)]
+
+
+def _one_path(path: Path) -> list[Found]:
+    if _is_folder(path):
+        path = _only_session(path)
+    main = Found(safe_name(path.name), FileSource.of(path))
+    sessions = _session_ids(main.source)
+    if sessions is None:
+        return [main]
+    return [main, *_agents(path, sessions)]
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def _only_session(folder: Path) -> Path:
+    sessions = [
+        path
+        for path in _listing(folder)
+        if path.name.endswith(".jsonl") and not path.name.startswith("agent-") and _is_session(path)
+    ]
+    if len(sessions) == 1:
+        return sessions[0]
+    if not sessions:
+        raise UsageError(f"{shown(folder)} holds no Claude Code session", remedy="name the transcript's file")
+    listed = ", ".join(shown(path.name) for path in sessions[:_LISTED])
+    more = f" and {len(sessions) - _LISTED} more" if len(sessions) > _LISTED else ""
+    raise UsageError(
+        f"{shown(folder)} holds {len(sessions)} sessions: {listed}{more}", remedy="name one of them"
+    )
+
+
+def _is_session(path: Path) -> bool:
+    try:
+        return _session_ids(FileSource.of(path, follow=False)) is not None
+    except InputNotFoundError:  # a link, a pipe or a folder of that name is nobody's session
+        return False
+
+
+def _session_ids(source: FileSource) -> set[str] | None:
+    """The session ids that the first lines state; None when it is not a Claude Code file."""
+    values = sniff.first_lines(source)
+    if values is None or of_lines(values) != CLAUDE_CODE:
+        return None
+    dialect = get_dialect(CLAUDE_CODE)
+    return {session for value in values if (session := dialect.facts(value).session)}
+
+
+def _agents(session: Path, ids: set[str]) -> Iterator[Found]:
+    """Sub-agent files of a session, by name; a session's sub-agent has none of its own."""
+    if session.name.startswith("agent-"):
+        return
+    own = session.name.removesuffix(".jsonl")
+    for name in sorted({own, *ids}, key=os.fsencode):
+        if "/" not in name and name not in ("", ".", ".."):
+            for path in _agent_files(session.parent / name / _FOLDER):
+                yield Found(safe_name(f"{name}/{_FOLDER}/{path.name}"), FileSource.of(path, follow=False))
+    for path in _agent_files(session.parent):
+        source = FileSource.of(path, follow=False)
+        if ids & (_session_ids(source) or set()):
+            yield Found(safe_name(path.name), source)
+
+
+def _agent_files(folder: Path) -> list[Path]:
+    return [
+        path for path in _listing(folder) if path.name.startswith("agent-") and path.name.endswith(".jsonl")
+    ]
+
+
+def _listing(folder: Path) -> list[Path]:
+    try:
+        return sorted((Path(entry.path) for entry in os.scandir(folder)), key=os.fsencode)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return []
+    except OSError as error:
+        raise InputNotFoundError(
+            f"{shown(folder)} cannot be listed: {error.strerror}", remedy="check who may read it"
+        ) from error

@@ -1,0 +1,39 @@
+"""A look at the first bytes of a file: are they lines of JSON, one JSON document, or something else."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from archiver import jsonio
+from archiver.transcripts import jsontext
+from archiver.transcripts.source import FileSource
+
+HEAD: Final = 1 << 20
+
+
+def first_lines(source: FileSource) -> list[Any] | None:
+    """The values on the first lines, or None when at least half of those lines are no objects or arrays.
+
+    Only whole lines within the first megabyte count, so a first line that is longer gives None. A line of
+    several objects counts as those.
+    """
+    head = source.head(HEAD)
+    whole = len(head) >= source.size
+    lines = head.split(b"\n") if whole else head.split(b"\n")[:-1]
+    values: list[Any] = []
+    bad = 0
+    for line in lines:
+        if line.strip(b"\0" + jsontext.BLANKS):
+            found = _values(line)
+            values += found
+            bad += not found
+    return values if values and bad < len(values) else None
+
+
+def _values(line: bytes) -> list[Any]:
+    try:
+        value = jsonio.loads(line)
+    except ValueError:
+        leading = jsontext.leading_values(line.decode("utf-8", "replace"))
+        return [value for _, _, value in leading.values]
+    return [value] if isinstance(value, dict | list) else []
