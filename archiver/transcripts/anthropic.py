@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from archiver.transcripts import blocks
+from archiver.transcripts import blocks, sealed
 from archiver.transcripts.checks import text_problems, with_sound_text
 from archiver.transcripts.dialect import Blob, Call, Facts, Path, Problem, Role
 from archiver.transcripts.pairing import Pairing
+from archiver.transcripts.places import at
 from archiver.transcripts.typed import typed
 
 _ROLES: dict[Any, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
@@ -40,8 +41,9 @@ class AnthropicMessages:
 
     def opaque(self, path: Path, item: Any = None) -> bool:
         if path == ("id",):
-            return True
-        return path[:1] == ("content",) and blocks.opaque(path[1:], blocks.at(item, ("content",)))
+            return item is None or sealed.is_id(at(item, path))
+        content = sealed.UNKNOWN if item is None else at(item, ("content",))
+        return path[:1] == ("content",) and sealed.in_content(path[1:], content)
 
     def problems(self, items: Iterator[Any]) -> list[Problem]:
         pairing = Pairing()
@@ -81,7 +83,7 @@ class AnthropicMessages:
         return None, None
 
     def blobs(self, item: Any) -> Iterator[Blob]:
-        return blocks.blobs(blocks.at(item, ("content",)), ("content",))
+        return blocks.blobs(at(item, ("content",)), ("content",))
 
     def replace_blob(self, item: Any, path: Path, text: str) -> Any:
         return blocks.replace_blob(item, path, text)

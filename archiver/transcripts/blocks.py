@@ -1,4 +1,4 @@
-"""Content blocks of Anthropic messages: what they say, what is opaque in them, and edits that copy on write.
+"""Content blocks of Anthropic messages: what they say, and edits that copy on write.
 
 Shapes as in the Messages API reference (platform.claude.com/docs/en/api/messages). A *message* is
 `{"role": …, "content": str | [block, …]}`; a *content* is its second value. Nothing here changes an argument.
@@ -6,21 +6,17 @@ Shapes as in the Messages API reference (platform.claude.com/docs/en/api/message
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from archiver.transcripts.dialect import Blob, Call, Path, ToolResult, Usage
+from archiver.transcripts.places import put
 
 CLIENT_CALL = "tool_use"
 SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 REASONING = frozenset({"thinking", "redacted_thinking"})
 _BLOB_BLOCKS = frozenset({"image", "document"})
-
-_BASE64 = re.compile(r"[A-Za-z0-9+/_\-\r\n]*=*[\r\n]*")
-_ID = re.compile(r"[A-Za-z0-9_.:@/\-]{1,200}")
-_SEALED_KEYS = frozenset({"encrypted_content", "encrypted_index", "encrypted_stdout"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +44,9 @@ def said(content: Any) -> Said:
         if not isinstance(block, dict):
             continue
         kind = block.get("type")
-        kinds.add(kind if isinstance(kind, str) else None)
+        if not isinstance(kind, str):
+            continue
+        kinds.add(kind)
         if kind == "text" and isinstance(block.get("text"), str):
             texts.append(block["text"])
         elif kind == "tool_result" and isinstance(block.get("tool_use_id"), str):
@@ -94,104 +92,6 @@ def usage_of(usage: Any) -> Usage | None:
 
 def _count(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
-
-
-# Opaque leaves. `content` is None where only the path is known: then container and key decide alone.
-
-
-def opaque(path: Path, content: Any) -> bool:
-    """True for an opaque leaf; `path` starts with the index of a block in `content`."""
-    if len(path) < 2 or not isinstance(path[0], int):
-        return False
-    block = at(content, path[:1])
-    return _opaque_in_block(path[1:], block, block.get("type") if isinstance(block, dict) else None)
-
-
-def _opaque_in_block(path: Path, block: Any, kind: Any) -> bool:
-    key = path[0]
-    if len(path) == 1:
-        return _opaque_key(key, kind) and _shaped(key, at(block, path))
-    if key == "source":
-        return opaque_source(path[1:], at(block, ("source",)))
-    if key == "content" and kind != CLIENT_CALL:
-        return _opaque_in_result(path[1:], at(block, ("content",)), server=kind not in ("tool_result", None))
-    if key == "citations":
-        return path[-1] in _SEALED_KEYS and len(path) == 3
-    return path in (("caller", "tool_id"), ("container", "id"))
-
-
-def _opaque_key(key: object, kind: Any) -> bool:
-    if key == "signature":
-        return kind in ("thinking", None)
-    if key == "data":
-        return kind in ("redacted_thinking", None)
-    if key == "id":
-        return kind in (CLIENT_CALL, None) or kind in SERVER_CALLS
-    if key == "tool_use_id":
-        return kind is None or (isinstance(kind, str) and kind.endswith("tool_result"))
-    return key in _SEALED_KEYS and kind not in (CLIENT_CALL, "tool_result", "text")
-
-
-def opaque_source(path: Path, source: Any) -> bool:
-    """True for the base64 text or file id of an image or document; a text source is text like any other."""
-    if path == ("data",):
-        return _is(source, "base64") and _shaped("data", at(source, path))
-    if path == ("file_id",):
-        return _shaped("file_id", at(source, path))
-    return len(path) > 2 and path[0] == "content" and _opaque_picture(path[1:], at(source, ("content",)))
-
-
-def _opaque_picture(path: Path, content: Any) -> bool:
-    return len(path) > 2 and path[1] == "source" and opaque_source(path[2:], at(content, (path[0], "source")))
-
-
-def _opaque_in_result(path: Path, content: Any, *, server: bool) -> bool:
-    """Inside a result: pictures anywhere, sealed fields only where the provider itself wrote the result."""
-    if _opaque_picture(path, content):
-        return True
-    if not server:
-        return False
-    return path[-1] in _SEALED_KEYS or path[-3:] == ("content", "source", "data")
-
-
-def _is(container: Any, kind: str) -> bool:
-    return container is None or (isinstance(container, dict) and container.get("type") == kind)
-
-
-def _shaped(key: object, value: Any) -> bool:
-    if value is None:
-        return True
-    if not isinstance(value, str):
-        return False
-    pattern = _ID if key in ("id", "tool_use_id", "file_id") else _BASE64
-    return pattern.fullmatch(value) is not None
-
-
-def is_id(value: Any) -> bool:
-    """True for text that has the shape of an id."""
-    return isinstance(value, str) and _ID.fullmatch(value) is not None
-
-
-# Places and edits.
-
-
-def at(value: Any, path: Path) -> Any:
-    """The value at `path`, or None where the path leads nowhere."""
-    for step in path:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return value
-
-
-def put(value: Any, path: Path, new: Any) -> Any:
-    """`value` with `new` at `path`; only the containers on the way are copied, key order stays."""
-    if not path:
-        return new
-    copy: Any = dict(value) if isinstance(value, dict) else list(value)
-    copy[path[0]] = put(value[path[0]], path[1:], new)
-    return copy
 
 
 def blobs(content: Any, base: Path) -> Iterator[Blob]:

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from archiver.transcripts import blocks
-from archiver.transcripts.checks import text_problems, with_sound_text
+from archiver.transcripts import blocks, sealed
+from archiver.transcripts.checks import with_sound_text
 from archiver.transcripts.dialect import Blob, Call, Facts, Path, Problem
-from archiver.transcripts.pairing import Pairing
+from archiver.transcripts.places import at, put
+from archiver.transcripts.session_judge import INLINE, SessionJudge
 from archiver.transcripts.typed import typed
 
 _CONTENT: Path = ("message", "content")
@@ -27,6 +28,9 @@ _ID_KEYS = frozenset(
 )
 _ID_PLACES = frozenset({("message", "id"), ("message", "container", "id"), ("snapshot", "messageId")})
 _ID_LISTS = frozenset({"compactedToolIds", "retractedMessageUuids", "clearedAttachmentUUIDs"})
+_NESTED = (("data", "message"), ("data", "normalizedMessages"))
+"""Lines of a sub-agent that a progress line repeats."""
+_PICTURE: Path = ("toolUseResult", "file", "base64")
 _COPIES = ("toolUseResult", "tool_use_result")
 _COPIED = (
     "isSidechain",
@@ -77,54 +81,33 @@ class ClaudeCode:
         if len(path) == 1:
             return path[0] in _ID_KEYS and _id_or_unknown(item, path)
         if path[:2] == _CONTENT:
-            return blocks.opaque(path[2:], blocks.at(item, _CONTENT))
-        if path in _ID_PLACES or (len(path) >= 2 and path[-2] in _ID_LISTS and len(path) <= 3):
+            return sealed.in_content(path[2:], sealed.UNKNOWN if item is None else at(item, _CONTENT))
+        if path in _ID_PLACES or (path[-2] in _ID_LISTS and len(path) in (2, 3)):
             return _id_or_unknown(item, path)
-        return path == ("toolUseResult", "file", "base64")
+        if path[:2] in _NESTED and item is not None:
+            start = 2 if path[1] == "message" else 3
+            return self.opaque(path[start:], at(item, path[:start]) or {})
+        return path == _PICTURE and sealed.is_base64(at(item, path))
 
     def problems(self, items: Iterator[Any]) -> list[Problem]:
-        pairings: dict[str | None, Pairing] = {}
-        found: list[Problem] = []
-        known: set[str] = set()
-        parents: list[tuple[int, str]] = []
-        for index, item in enumerate(items):
-            own, parent = self.link(item)
-            if own is not None:
-                known.add(own)
-            if parent is not None and not item.get("isSidechain"):
-                parents.append((index, parent))
-            facts = self.facts(item)
-            pairing = pairings.setdefault(facts.branch, Pairing())
-            if facts.boundary:
-                pairing.boundary()
-            if facts.role in ("user", "assistant"):
-                found.extend(text_problems(index, item["message"].get("content"), facts))
-            if facts.role == "assistant":
-                pairing.called(index, facts.calls, facts.message)
-            elif facts.role == "user":
-                pairing.answered(index, facts.results)
-        for pairing in pairings.values():
-            found += [*pairing.problems, *pairing.unanswered()]
-        found += [
-            Problem("dangling_parent", index, "the parent line is not in the file", ref=parent)
-            for index, parent in parents
-            if parent not in known
-        ]
-        return sorted(found, key=lambda problem: problem.item)
+        judge = SessionJudge()
+        for item in items:
+            judge.see(item, self.facts(item), *self.link(item))
+        return judge.problems()
 
     def stub_result(self, item: Any, call_id: str, text: str) -> Any:
-        changed = _with_content(item, blocks.stub_result(blocks.at(item, _CONTENT), call_id, text))
+        changed = _with_content(item, blocks.stub_result(at(item, _CONTENT), call_id, text))
         return item if changed is item else self.fold(changed)
 
     def fold(self, item: Any) -> Any:
         if not isinstance(item, dict) or not any(key in item for key in _COPIES):
             return item
-        if not blocks.said(blocks.at(item, _CONTENT)).results:
+        if not blocks.said(at(item, _CONTENT)).results:
             return item
         return {key: value for key, value in item.items() if key not in _COPIES}
 
     def without_reasoning(self, item: Any) -> Any | None:
-        content = blocks.without_reasoning(blocks.at(item, _CONTENT))
+        content = blocks.without_reasoning(at(item, _CONTENT))
         return None if content == [] else _with_content(item, content)
 
     def relinked(self, item: Any, removed: Mapping[str, str | None]) -> Any:
@@ -145,11 +128,11 @@ class ClaudeCode:
         return _text(item.get("uuid")), _text(item.get("parentUuid"))
 
     def blobs(self, item: Any) -> Iterator[Blob]:
-        yield from blocks.blobs(blocks.at(item, _CONTENT), _CONTENT)
-        picture = blocks.at(item, ("toolUseResult", "file"))
+        yield from blocks.blobs(at(item, _CONTENT), _CONTENT)
+        picture = at(item, ("toolUseResult", "file"))
         if isinstance(picture, dict) and isinstance(picture.get("base64"), str):
             media = _text(picture.get("type")) or "application/octet-stream"
-            yield Blob(("toolUseResult", "file", "base64"), media, picture["base64"])
+            yield Blob(_PICTURE, media, picture["base64"])
 
     def replace_blob(self, item: Any, path: Path, text: str) -> Any:
         if path[0] == "toolUseResult":
@@ -172,10 +155,10 @@ class ClaudeCode:
         return line
 
     def with_results(self, item: Any, calls: Sequence[Call], text: str, *, is_error: bool = True) -> Any:
-        return _with_content(item, blocks.with_results(blocks.at(item, _CONTENT), calls, text, is_error))
+        return _with_content(item, blocks.with_results(at(item, _CONTENT), calls, text, is_error))
 
     def without_result(self, item: Any, call_id: str, occurrence: int = 0) -> Any | None:
-        content = blocks.without_result(blocks.at(item, _CONTENT), call_id, occurrence)
+        content = blocks.without_result(at(item, _CONTENT), call_id, occurrence)
         if content == []:
             return None
         changed = _with_content(item, content)
@@ -184,7 +167,7 @@ class ClaudeCode:
         return {key: value for key, value in changed.items() if key not in _COPIES}
 
     def with_sound_text(self, item: Any) -> Any | None:
-        content = with_sound_text(blocks.at(item, _CONTENT))
+        content = with_sound_text(at(item, _CONTENT))
         return None if content == [] else _with_content(item, content)
 
     def user_note(self, text: str, before: Any) -> Any:
@@ -203,6 +186,7 @@ class ClaudeCode:
 def _meta_facts(item: dict[str, Any]) -> Facts:
     return Facts(
         "meta",
+        instruction=typed(_queued(item)),
         branch=_branch(item),
         boundary=item.get("type") == "system" and item.get("subtype") == "compact_boundary",
         cost=_cost(item),
@@ -215,18 +199,33 @@ def _meta_facts(item: dict[str, Any]) -> Facts:
     )
 
 
+def _queued(item: dict[str, Any]) -> tuple[str, ...]:
+    """What a person typed while the model was at work; the harness hands it over as an attachment."""
+    attachment = item.get("attachment")
+    if not isinstance(attachment, dict) or attachment.get("type") != "queued_command" or not _person(item):
+        return ()
+    if attachment.get("commandMode", "prompt") != "prompt" or attachment.get("isMeta") is True:
+        return ()
+    return (blocks.joined_text(attachment.get("prompt")),)
+
+
 def _cost(item: dict[str, Any]) -> float | None:
     cost = item.get("total_cost_usd")
     return float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0 else None
 
 
 def _person(item: dict[str, Any]) -> bool:
-    return _branch(item) is None and not (item.get("isMeta") or item.get("isCompactSummary"))
+    """True for a line whose text a person may have typed."""
+    origin = item.get("origin")
+    if isinstance(origin, dict) and origin.get("kind") not in ("human", "cli", None):
+        return False
+    hidden = any(item.get(key) for key in ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly"))
+    return _branch(item) is None and not hidden and item.get("isSynthetic") is not True
 
 
 def _branch(item: dict[str, Any]) -> str | None:
     if item.get("isSidechain") is True:
-        return _text(item.get("agentId")) or "sidechain"
+        return _text(item.get("agentId")) or INLINE
     return _text(item.get("parent_tool_use_id"))
 
 
@@ -247,9 +246,9 @@ def _moment(value: Any) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(value)
-    except ValueError:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _text(value: Any) -> str | None:
@@ -257,8 +256,8 @@ def _text(value: Any) -> str | None:
 
 
 def _id_or_unknown(item: Any, path: Path) -> bool:
-    return item is None or blocks.is_id(blocks.at(item, path))
+    return item is None or sealed.is_id(at(item, path))
 
 
 def _with_content(item: Any, content: Any) -> Any:
-    return item if content is blocks.at(item, _CONTENT) else blocks.put(item, _CONTENT, content)
+    return item if content is at(item, _CONTENT) else put(item, _CONTENT, content)

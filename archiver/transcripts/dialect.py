@@ -112,8 +112,8 @@ class Dialect(Protocol):
     def opaque(self, path: Path, item: Any = None) -> bool:
         """True for a leaf that must survive byte for byte: signatures, encrypted reasoning, ids, images.
 
-        With `item` the type of the container and the shape of the value count too; without it the place alone
-        decides, which cannot tell an image from a document given as plain text.
+        Give the `item`: then the type of the container and the shape of the value count too. Without it only
+        places that mean one thing are opaque, so images and documents are not.
         """
 
     def problems(self, items: Iterator[Any]) -> list[Problem]:

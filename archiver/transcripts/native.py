@@ -9,14 +9,15 @@ from typing import Any
 from archiver import jsonio
 from archiver.errors import InvalidDocumentError
 from archiver.model import TranscriptPart
-from archiver.transcripts.blocks import at, put
+from archiver.transcripts.places import at, put
 
 
 def write_native(part: TranscriptPart, out: Callable[[bytes], object]) -> None:
     """Write the file of `part` piece by piece.
 
     JSONL: one item a line, each line with its end. JSON: the header with the items back in their array, one
-    a line; a document without items is its header. Raw: the chunks. `InvalidDocumentError` when a JSON part has no array where its items belong.
+    a line; a document without an array is its header. Raw: the chunks. `InvalidDocumentError` when a JSON
+    part has no empty array where its items belong.
     """
     if part.media != "json":
         for block in part.items.blocks():

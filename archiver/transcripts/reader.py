@@ -17,11 +17,11 @@ from archiver.errors import LimitExceededError, MalformedTranscriptError, UsageE
 from archiver.model import Items, Transcript, TranscriptPart
 from archiver.model.items import PairSource
 from archiver.transcripts import detect, document, sniff
-from archiver.transcripts.blocks import at
 from archiver.transcripts.detect import OPAQUE
 from archiver.transcripts.document import Elements, NotSplitError, Scan, Values
 from archiver.transcripts.jsonl import Dropped, JsonLines
 from archiver.transcripts.jsontext import BLANKS
+from archiver.transcripts.places import at
 from archiver.transcripts.sessions import Found, gather
 from archiver.transcripts.source import CHUNK, FileSource
 
