@@ -1,7 +1,7 @@
 """What can be configured: defaults, then `archiver.toml`, the environment, flags; the last one wins."""
 
 from archiver.config.homes import cache_home, config_home, data_home, state_home
-from archiver.config.loading import FILE_NAME, load
+from archiver.config.loading import FILE_NAME, asked_for, load
 from archiver.config.settings import Limits, Settings
 from archiver.config.values import place_of_store
 
@@ -9,6 +9,7 @@ __all__ = [
     "FILE_NAME",
     "Limits",
     "Settings",
+    "asked_for",
     "cache_home",
     "config_home",
     "data_home",

@@ -27,9 +27,14 @@ DOCUMENTATION = "docs/CONFIGURATION.md lists every key"
 _MAX_FILE = 1 << 20
 
 
-def load(config: Path | None = None, flags: Mapping[str, Mapping[str, Any]] | None = None) -> Settings:
+def load(
+    config: Path | None = None,
+    flags: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    without_file: bool = False,
+) -> Settings:
     """The settings in force; `config` names the file, `flags` hold sections as given on the command line."""
-    path = find_file(config)
+    path = None if without_file else find_file(config)
     given: dict[str, Any] = {section: dict(values) for section, values in (flags or {}).items() if values}
     from_file = _read(path) if path else {}
     _refuse_unknown_variables()
@@ -48,9 +53,8 @@ def load(config: Path | None = None, flags: Mapping[str, Mapping[str, Any]] | No
 
 def find_file(config: Path | None) -> Path | None:
     """The configuration file: the one asked for must exist, the others need not."""
-    asked = config or (Path(value) if (value := os.environ.get("ARCHIVER_CONFIG")) else None)
+    asked = asked_for(config)
     if asked is not None:
-        asked = asked.expanduser().absolute()
         if not asked.is_file():
             raise ConfigError(
                 f"there is no configuration file {asked}",
@@ -63,6 +67,12 @@ def find_file(config: Path | None) -> Path | None:
         return here
     home = config_home() / FILE_NAME
     return home if home.is_file() else None
+
+
+def asked_for(config: Path | None) -> Path | None:
+    """The file that a flag or else `ARCHIVER_CONFIG` names, whether it is there or not."""
+    asked = config or (Path(value) if (value := os.environ.get("ARCHIVER_CONFIG")) else None)
+    return None if asked is None else asked.expanduser().absolute()
 
 
 def _refuse_foreign(path: Path) -> None:

@@ -59,8 +59,8 @@ class ArchiveSettings(Frozen):
     """How runs are saved."""
 
     user: str | None = Field(None, description="The user id to write into checkpoints.")
-    keep_turns: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
-        10, description="Newest turns that compaction keeps whole."
+    keep_turns: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        20, description="Newest turns that compaction keeps whole."
     )
     keep_full: bool = Field(False, description="Also archive the whole redacted transcript.")
     secret_environment: Words = Field(

@@ -33,14 +33,17 @@ def size_text(size: int) -> str:
     return str(size)
 
 
-def parse_duration(value: object) -> object:
-    """`"7d"`, `"36h"`, `"90m"`, `"10s"`, `"2w"`."""
-    if isinstance(value, timedelta):
-        return value
-    match = re.fullmatch(r"\s*(\d{1,10})\s*([smhdw])\s*", value, re.ASCII) if isinstance(value, str) else None
+def duration(text: str) -> timedelta:
+    """`"7d"`, `"36h"`, `"90m"`, `"10s"`, `"2w"`; `ValueError` for anything else."""
+    match = re.fullmatch(r"\s*(\d{1,10})\s*([smhdw])\s*", text, re.ASCII)
     if match is None or int(match[1]) * _SECONDS[match[2]] > _LONGEST:
-        raise ValueError(f"{value!r} is not a length of time; write it as 7d, 36h, 90m or 10s")
+        raise ValueError(f"{text!r} is not a length of time; write it as 7d, 36h, 90m or 10s")
     return timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
+
+
+def parse_duration(value: object) -> object:
+    """A length of time as it stands in a file or variable; a bare number has no unit."""
+    return duration(str(value)) if isinstance(value, str | int | float) else value
 
 
 def duration_text(length: timedelta) -> str:

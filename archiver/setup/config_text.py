@@ -30,7 +30,7 @@ recipients = [
 
 [archive]
 # user = "me"
-# keep_turns = 10
+# keep_turns = 20
 # keep_full = false
 # secret_environment = ["MY_SERVICE_LOGIN"]
 

@@ -1,0 +1,73 @@
+"""The command line: one function a command, each in its own file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from archiver.cli.archive import archive
+from archiver.cli.init import init
+from archiver.cli.keygen import keygen
+from archiver.cli.list_runs import list_runs
+from archiver.cli.options import use_config
+from archiver.cli.restore import restore
+from archiver.cli.schema import schema
+from archiver.cli.show import show
+from archiver.cli.verify import verify
+
+
+def _new() -> typer.Typer:
+    """Plain help and our own error messages: neither needs rich, which takes long to import."""
+    return typer.Typer(
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100},
+    )
+
+
+app = _new()
+restore_app = _new()
+
+_COMMANDS: dict[str, Callable[..., Any]] = {
+    "archive": archive,
+    "list": list_runs,
+    "show": show,
+    "restore": restore,
+    "verify": verify,
+    "init": init,
+    "keygen": keygen,
+    "schema": schema,
+}
+
+for _name, _function in _COMMANDS.items():
+    app.command(_name)(_function)
+restore_app.command("restore")(restore)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from archiver import __version__
+
+        typer.echo(f"archiver {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def archiver(
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", help="Configuration file instead of the one found.", metavar="FILE"),
+    ] = None,
+    _version_asked: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Archive AI-agent runs, redacted and sealed, and restore them.
+
+    Exit codes: 0 done, 2 usage, 3 stale or refused, 4 damaged or incomplete, 5 schema unsupported,
+    6 key unavailable, 7 a person must decide, 8 store unreachable or denied, 9 no such run, 1 anything else.
+    """
+    use_config(config)

@@ -1,0 +1,127 @@
+"""`archiver archive`: save a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from archiver.cli.options import (
+    ConfigOption,
+    IdentityOption,
+    JsonOption,
+    Outcome,
+    StoreOption,
+    open_for,
+)
+
+if TYPE_CHECKING:
+    from archiver.archive import Archived
+
+
+def archive(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Files of one run, the main one first; or one file of table rows (JSON or JSONL). "
+            "Without a path: the newest Claude Code session of this folder.",
+            metavar="PATH",
+            show_default=False,
+        ),
+    ] = None,
+    run_id: Annotated[
+        str | None, typer.Option("--run-id", help="Id of the run; else the session's.", metavar="ID")
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option("--task", help="Id of the task; else the run's id.", metavar="ID")
+    ] = None,
+    user: Annotated[str | None, typer.Option("--user", help="Id of the user.", metavar="ID")] = None,
+    outcome: Annotated[
+        Outcome | None, typer.Option("--outcome", help="How the run ended, or `running`.")
+    ] = None,
+    phase: Annotated[
+        str | None, typer.Option("--phase", help="What the run was doing.", metavar="TEXT")
+    ] = None,
+    note: Annotated[
+        str | None, typer.Option("--note", help="One line for whoever restores.", metavar="TEXT")
+    ] = None,
+    keep_full: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-full/--no-keep-full", help="Also keep the whole redacted transcript.", show_default=False
+        ),
+    ] = None,
+    salvage: Annotated[
+        bool, typer.Option("--salvage", help="Go on past damage in the middle of a transcript.")
+    ] = False,
+    config: ConfigOption = None,
+    store: StoreOption = None,
+    identity: IdentityOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Save a run: redact, compact, seal and sign it.
+
+    In a pipe each line has: run, number, outcome, stored bytes, credentials replaced.
+    """
+    from archiver import archive as room
+    from archiver.cli import output
+    from archiver.cli.progress import shown
+    from archiver.cli.sessions import newest_session
+
+    files = tuple(paths or (newest_session(Path.cwd()),))
+    setup = open_for("write", config, store, identity)
+    given = room.Given(
+        run_id=run_id,
+        task_id=task,
+        user_id=user if user is not None else setup.settings.archive.user,
+        outcome=outcome,
+        phase=phase,
+        note=note,
+    )
+    options = room.Options(given=given, keep_full=keep_full, salvage=salvage)
+    with shown(as_json) as progress:
+        if len(files) == 1 and room.looks_like_rows(files[0]):
+            saved = room.archive_rows(files[0], setup, options=options, progress=progress)
+        else:
+            saved = [room.archive(room.Source(paths=files), setup, options=options, progress=progress)]
+    for one in saved:
+        for warning in one.warnings:
+            output.problem("warning", warning, None, style="1;33")
+    if as_json:
+        output.document({"archived": [_document(one) for one in saved]})
+    elif output.tty():
+        for one in saved:
+            _say(one)
+    else:
+        for one in saved:
+            record = one.record
+            output.row(
+                (record.run, record.seq, record.outcome, record.sizes.stored, sum(record.findings.values()))
+            )
+
+
+def _say(archived: Archived) -> None:
+    from archiver.cli import output
+    from archiver.cli.text import size
+
+    record, sizes = archived.record, archived.record.sizes
+    output.line(
+        f"Saved run {record.run}, checkpoint {record.seq}: "
+        f"{record.outcome}, {record.dialect}, turn {record.turn}."
+    )
+    output.line(f"  {size(sizes.raw)} read, {size(sizes.compacted)} packed, {size(sizes.stored)} stored")
+    if record.dialect == "opaque":
+        output.line("  The format is not known: redacted and kept whole, not compacted.")
+    if record.findings:
+        listed = ", ".join(f"{rule} ({count})" for rule, count in sorted(record.findings.items()))
+        output.line(f"  Credentials replaced, rotate them: {listed}")
+    output.line(f"  Next: archiver show {record.run}; archiver restore {record.run} --plan")
+
+
+def _document(archived: Archived) -> dict[str, Any]:
+    return {
+        "record": archived.record.document(),
+        "receipt": archived.receipt.document(),
+        "warnings": list(archived.warnings),
+    }

@@ -1,0 +1,87 @@
+"""What several commands take, and the way from there to an open store."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from archiver.config import Settings
+    from archiver.setup import Setup
+
+Outcome = Literal["running", "succeeded", "failed", "cancelled"]
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", help="Configuration file instead of the one found.", metavar="FILE"),
+]
+StoreOption = Annotated[
+    str | None, typer.Option("--store", help="Store instead of the configured one.", metavar="URL")
+]
+IdentityOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--identity",
+        "-i",
+        help="age identity file instead of the configured ones; repeatable.",
+        metavar="FILE",
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+RunArgument = Annotated[str, typer.Argument(help="Id of the run.", metavar="RUN", show_default=False)]
+
+_config: ContextVar[Path | None] = ContextVar("_config", default=None)
+
+
+def use_config(config: Path | None) -> None:
+    """Remember the `--config` that stands before the command."""
+    _config.set(config)
+
+
+def config_flag(config: Path | None) -> Path | None:
+    """The `--config` of the command, or else the one before it."""
+    return config or _config.get()
+
+
+def settings_of(
+    config: Path | None, store: str | None = None, identity: list[Path] | None = None
+) -> Settings:
+    """The settings, with what the flags say on top."""
+    from archiver.config import load
+
+    flags: dict[str, dict[str, object]] = {"store": {}, "keys": {}}
+    if store is not None:
+        # Who names a store means that one: the id of the configured store does not apply to it.
+        flags["store"] = {"url": store, "id": None}
+    if identity:
+        flags["keys"] = {"identities": tuple(identity)}
+    return load(config_flag(config), flags)
+
+
+def open_for(
+    need: Literal["read", "write"],
+    config: Path | None,
+    store: str | None = None,
+    identity: list[Path] | None = None,
+) -> Setup:
+    """The open store with its keys; what was made at first use is said on standard error."""
+    from archiver.setup import open_setup
+
+    setup = open_setup(settings_of(config, store, identity), need, interactive=interactive())
+    if setup.made is not None:
+        from archiver.cli.explain import first_use
+        from archiver.cli.output import note
+
+        for line in first_use(setup.made):
+            note(line)
+    return setup
+
+
+def interactive() -> bool:
+    """Whether a person is there to read what is said."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and not os.environ.get("CI")

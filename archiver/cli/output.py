@@ -1,0 +1,129 @@
+"""The only place that prints: tables at a terminal, tab-separated lines in a pipe, JSON on request."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn, TextIO
+
+import typer
+
+from archiver.cli.text import safe_json, safe_lines, safe_text
+
+PIPE_CLOSED = 141
+"""The exit code of a program that wrote into a closed pipe, as shells know it (128 + SIGPIPE)."""
+
+
+def tty() -> bool:
+    """Whether a person reads standard output."""
+    return sys.stdout.isatty()
+
+
+def line(text: object = "") -> None:
+    """One line on standard output."""
+    _write(sys.stdout, safe_text(text) + "\n")
+
+
+def paragraph(text: object) -> None:
+    """Text whose line ends are meant."""
+    for one in safe_lines(text):
+        line(one)
+
+
+def note(text: object) -> None:
+    """One line for the person beside the result, on standard error."""
+    _write(sys.stderr, safe_text(text) + "\n")
+
+
+def document(value: Any) -> None:
+    """A JSON document: indented at a terminal, one line in a pipe."""
+    from archiver import jsonio
+
+    data = jsonio.pretty(value) if tty() else jsonio.dumps(value) + b"\n"
+    _write(sys.stdout, safe_json(data.decode("utf-8")))
+
+
+def row(cells: Sequence[object]) -> None:
+    """One tab-separated line; a tab or line end inside a cell cannot be one, and an empty cell is `-`."""
+    _write(sys.stdout, "\t".join(safe_text(cell) or "-" for cell in cells) + "\n")
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, fold: Sequence[str] = ()) -> None:
+    """Rows as a table at a terminal, else tab-separated without a header.
+
+    Columns in `fold` are never cut: a run id has to be copied whole.
+    """
+    if not tty():
+        for cells in rows:
+            row(cells)
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    for column in columns:
+        kept = column in fold
+        shown.add_column(column, overflow="fold" if kept else "ellipsis", no_wrap=not kept)
+    for cells in rows:
+        shown.add_row(*(Text(safe_text(cell)) for cell in cells))
+    Console(file=sys.stdout, highlight=False, markup=False, emoji=False).print(shown)
+
+
+def facts(pairs: Sequence[tuple[str, object]]) -> None:
+    """Names and values: aligned at a terminal, else tab-separated; empty values are left out."""
+    shown = [(name, safe_text(value)) for name, value in pairs if value not in (None, "")]
+    width = max((len(name) for name, _ in shown), default=0) + 2
+    for name, value in shown:
+        _write(sys.stdout, f"{name:<{width}}{value}\n" if tty() else f"{name}\t{value}\n")
+
+
+def heading(text: str) -> None:
+    """A title between parts, at a terminal only."""
+    if tty():
+        _write(sys.stdout, f"\n{paint(text, '1', sys.stdout)}\n")
+
+
+def paint(text: str, style: str, stream: TextIO) -> str:
+    """The text in an ANSI style, where the stream is a terminal that wants colours."""
+    plain = not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") in (None, "", "dumb")
+    return text if plain else f"\x1b[{style}m{text}\x1b[0m"
+
+
+def problem(kind: str, text: str, remedy: str | None, *, style: str = "1;31") -> None:
+    """What went wrong and what to do next, on standard error."""
+    first, *rest = safe_lines(text)
+    _write(sys.stderr, f"{paint(f'{kind}:', style, sys.stderr)} {first}\n")
+    for one in rest:
+        _write(sys.stderr, f"  {one}\n")
+    if remedy:
+        first, *rest = safe_lines(remedy)
+        _write(sys.stderr, f"{paint('next:', '1', sys.stderr)} {first}\n")
+        for one in rest:
+            _write(sys.stderr, f"{one}\n")
+
+
+def flush() -> None:
+    """Bring out what is buffered, so that a closed pipe is noticed while it can be handled."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            closed(stream)
+
+
+def _write(stream: TextIO, text: str) -> None:
+    try:
+        stream.write(text)
+    except BrokenPipeError:
+        closed(stream)
+
+
+def closed(stream: TextIO) -> NoReturn:
+    """Nobody reads any more: end quietly, also when the interpreter flushes at its exit."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)
+    raise typer.Exit(PIPE_CLOSED)

@@ -1,0 +1,115 @@
+"""Run a command and turn whatever comes out of it into an exit code and one message."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import NoReturn
+
+import typer
+from typer.main import get_command
+
+from archiver.cli import output
+from archiver.errors import ArchiverError, UsageError
+
+INTERRUPTED = 130
+
+
+class _Terminated(BaseException):
+    """A signal to end as an exception, so that scratch folders are removed on the way out."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.exit_code = 128 + number
+
+
+def run(app: typer.Typer, name: str) -> NoReturn:
+    """Run `app` on the arguments of the process and exit; every error becomes a message and a code."""
+    _prepare()
+    try:
+        code = _code(app, name, sys.argv[1:])
+    except _Terminated as end:
+        code = end.exit_code
+    except KeyboardInterrupt:  # a second one, while the first was handled
+        code = INTERRUPTED
+    try:
+        output.flush()
+    except typer.Exit as end:
+        code = end.exit_code
+    sys.exit(code)
+
+
+def _prepare() -> None:
+    """Never fail to print because of an encoding, and clean up when asked to end."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:  # `nohup` has it ignored, and means it
+            signal.signal(number, _terminate)
+
+
+def _terminate(number: int, _frame: object) -> NoReturn:
+    raise _Terminated(number)
+
+
+def _code(app: typer.Typer, name: str, arguments: list[str]) -> int:
+    as_json = _wants_json(arguments)
+    try:
+        code = get_command(app).main(arguments, prog_name=name, standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except ArchiverError as error:
+        return _report(error, as_json)
+    except typer.TyperException as error:
+        return _report(_usage(error, name), as_json)
+    except typer.Exit as end:
+        return end.exit_code
+    except typer.Abort:
+        return INTERRUPTED
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    except Exception as error:
+        return _unexpected(error, as_json)
+
+
+def _wants_json(arguments: list[str]) -> bool:
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return "--json" in options
+
+
+def _usage(error: typer.TyperException, name: str) -> UsageError:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else name
+    return UsageError(error.format_message(), remedy=f"see `{command} --help`")
+
+
+def _report(error: ArchiverError, as_json: bool) -> int:
+    try:
+        if as_json:
+            output.document({"error": described(error)})
+        output.problem("error", str(error), error.remedy)
+    except typer.Exit as end:
+        return end.exit_code
+    return error.exit_code
+
+
+def described(error: ArchiverError) -> dict[str, object]:
+    """An error as JSON."""
+    return {
+        "type": type(error).__name__,
+        "message": str(error),
+        "remedy": error.remedy,
+        "exit_code": error.exit_code,
+    }
+
+
+def _unexpected(error: Exception, as_json: bool) -> int:
+    """A bug: one line and where to report it; ARCHIVER_DEBUG=1 shows the traceback."""
+    if os.environ.get("ARCHIVER_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exception(error)
+    summary = f"this is a bug: {type(error).__name__}: {error}".split("\n", 1)[0]
+    remedy = "run it again with ARCHIVER_DEBUG=1 and report what it prints, without secrets, as an issue"
+    return _report(ArchiverError(summary, remedy=remedy), as_json)

@@ -1,0 +1,123 @@
+"""`archiver restore`, also `restore`: hand a checkpoint over, or say what stands against it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from archiver.cli.options import ConfigOption, IdentityOption, JsonOption, RunArgument, StoreOption, open_for
+
+if TYPE_CHECKING:
+    from archiver.restore import Report
+
+
+def restore(
+    run: RunArgument,
+    at: Annotated[
+        int | None,
+        typer.Option("--at", help="Number of the checkpoint; else the newest.", metavar="SEQ", min=1),
+    ] = None,
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            "--into", help="New or empty folder to hand over in; else one in the data home.", metavar="DIR"
+        ),
+    ] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only say what would be restored and what stands against it.")
+    ] = False,
+    accept: Annotated[
+        list[str] | None,
+        typer.Option("--accept", help="Go on although this probe is stale; repeatable.", metavar="PROBE"),
+    ] = None,
+    config: ConfigOption = None,
+    store: StoreOption = None,
+    identity: IdentityOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Verify a checkpoint and hand it over.
+
+    Judges whether the world still matches it, and hands it over in a new folder. Nothing is ever
+    written into a working tree unasked.
+
+    Exit codes: 0 handed over (UNKNOWN only warns), 3 stale or refused, 4 damaged or incomplete, 5 schema
+    unsupported, 6 key unavailable, 7 a person must decide, 8 store unreachable or denied, 9 no such run.
+    """
+    from archiver import restore as room
+    from archiver.cli import output
+    from archiver.cli.progress import shown
+
+    setup = open_for("read", config, store, identity)
+    accepted = tuple(accept or ())
+    report = room.plan(run, setup, at=at, accept=accepted)
+    if not plan:
+        target = (into or _default_folder(report)).expanduser()
+        with shown(as_json) as progress:
+            report = room.restore(
+                run, setup, into=target, at=report.seq, accept=accepted, progress=progress
+            ).report
+    if as_json:
+        output.document(report.as_document())
+    else:
+        _say(report, planned=plan)
+    if plan and report.exit_code:
+        raise typer.Exit(report.exit_code)
+
+
+def _default_folder(report: Report) -> Path:
+    from archiver import layout
+    from archiver.config import data_home
+
+    return data_home() / "restored" / f"{layout.encode_run(report.run)}-{report.seq}"
+
+
+def _say(report: Report, *, planned: bool) -> None:
+    from archiver.cli import output
+    from archiver.cli.text import moment, size
+
+    record = report.record
+    output.facts(
+        [
+            ("run", report.run),
+            ("checkpoint", f"{report.seq} of {report.newest}"),
+            ("task", record.task),
+            ("objective", record.objective),
+            ("outcome", record.outcome),
+            ("phase", record.phase),
+            ("note", record.note),
+            ("state of", moment(record.checkpoint_at)),
+            ("size", size(record.bundle.unpacked) if record.bundle else ""),
+            ("signed by", report.writer),
+            ("chain", report.chain),
+            ("rollback", report.rollback),
+            *(("migrated", step) for step in report.migrations),
+            ("repaired", f"{len(report.repairs)} places" if report.repairs else ""),
+            ("replaced, rotate", ", ".join(f"{rule} ({n})" for rule, n in sorted(report.findings.items()))),
+            *(("left out", left) for left in report.left_out),
+        ]
+    )
+    output.heading("Does the world still match?")
+    output.table(
+        ("PROBE", "VERDICT", "EVIDENCE"),
+        [(v.probe, v.state + (" (accepted)" if v.accepted else ""), v.evidence) for v in report.freshness],
+        fold=("EVIDENCE",),
+    )
+    for warning in report.warnings:
+        output.problem("warning", warning, None, style="1;33")
+    for blocker in report.blockers:
+        output.problem("blocked", blocker.reason, blocker.remedy)
+    if not planned:
+        output.heading("Handed over")
+        output.facts([("folder", report.folder), *(("next", step) for step in report.next_steps)])
+    elif output.tty():
+        output.line()
+        output.line(_verdict(report))
+
+
+def _verdict(report: Report) -> str:
+    if not report.blockers:
+        return f"Nothing stands against it: archiver restore {report.run}"
+    accepts = " ".join(f"--accept {blocker.accept}" for blocker in report.blockers)
+    return f"Not safe to go on. If you know better: archiver restore {report.run} {accepts}"

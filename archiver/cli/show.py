@@ -1,0 +1,116 @@
+"""`archiver show`: what is known of one run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from archiver.cli.options import ConfigOption, IdentityOption, JsonOption, RunArgument, StoreOption, open_for
+
+if TYPE_CHECKING:
+    from archiver.catalog import Chain
+    from archiver.model import Record
+
+
+def show(
+    run: RunArgument,
+    tail: Annotated[
+        int, typer.Option("--tail", help="Also print the last N items of the transcript.", metavar="N", min=0)
+    ] = 0,
+    config: ConfigOption = None,
+    store: StoreOption = None,
+    identity: IdentityOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show one run: its newest checkpoint and history.
+
+    Verifies the whole chain of records. In a pipe the last lines have, a checkpoint each: number, kind, saved
+    at, outcome, turn, stored bytes, phase, note.
+    """
+    from archiver.catalog import Catalog
+    from archiver.cli import output
+
+    setup = open_for("read", config, store, identity)
+    chain = Catalog(setup).chain(run)
+    items: list[dict[str, Any]] = []
+    if tail:
+        from archiver.cli.tail import last_items
+
+        items = last_items(run, setup, tail)
+    if as_json:
+        output.document(
+            {
+                "run": chain.run,
+                "writer": chain.writer,
+                "records": [link.record.document() for link in chain.links],
+                "tail": [item["value"] for item in items],
+            }
+        )
+        return
+    output.facts(_facts(chain))
+    output.heading("Checkpoints")
+    output.table(_COLUMNS, [_row(link.record) for link in chain.links])
+    if items:
+        output.heading(f"Last {len(items)} items")
+        for item in items:
+            output.line(item["text"])
+
+
+_COLUMNS = ("NO", "KIND", "SAVED", "OUTCOME", "TURN", "STORED", "PHASE", "NOTE")
+
+
+def _facts(chain: Chain) -> list[tuple[str, object]]:
+    from archiver.cli.text import moment, size
+
+    record = chain.head.record
+    spend, sizes = record.spend, record.sizes
+    findings = ", ".join(f"{rule} ({count})" for rule, count in sorted(record.findings.items()))
+    return [
+        ("run", record.run),
+        ("task", record.task),
+        ("user", record.user),
+        ("objective", record.objective),
+        ("outcome", record.outcome),
+        ("phase", record.phase),
+        ("note", record.note),
+        ("state of", moment(record.checkpoint_at)),
+        ("saved", moment(record.recorded_at)),
+        ("started", moment(record.created_at)),
+        ("turn", record.turn),
+        ("tokens", f"{spend.tokens_in} in, {spend.tokens_out} out, {spend.tokens_cached} cached"),
+        ("cost", f"{spend.cost:.2f} {spend.currency}" if spend.cost else ""),
+        ("plan", f"{record.plan.completed} done, {record.plan.remaining} left" if _has_plan(record) else ""),
+        *(("waits for a person", approval.question) for approval in record.plan.pending_approvals),
+        ("undecided effects", ", ".join(record.effects.undecided)),
+        ("dialect", record.dialect),
+        ("sizes", f"{size(sizes.raw)} read, {size(sizes.compacted)} packed, {size(sizes.stored)} stored"),
+        ("replaced, rotate", findings),
+        ("left out", f"{record.left_out} members" if record.left_out else ""),
+        ("class", record.retention),
+        ("signed by", f"{chain.writer} ({record.writer})"),
+        ("opened by", ", ".join(record.recipients)),
+        ("chain", f"{len(chain.links)} records, verified"),
+    ]
+
+
+def _has_plan(record: Record) -> bool:
+    return bool(record.plan.completed or record.plan.remaining)
+
+
+def _row(record: Record) -> tuple[Any, ...]:
+    from archiver.cli import output
+    from archiver.cli.text import moment, size
+    from archiver.model import utc_text
+
+    people = output.tty()
+    return (
+        record.seq,
+        record.kind,
+        moment(record.recorded_at) if people else utc_text(record.recorded_at),
+        record.outcome,
+        record.turn,
+        size(record.sizes.stored) if people else record.sizes.stored,
+        record.phase,
+        record.note,
+    )

@@ -1,0 +1,63 @@
+"""Text on its way to a terminal: nothing from a transcript, a note or a name may steer it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+from archiver.safetext import one_line
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+_NOT_ASCII = re.compile(r"[^\x20-\x7e]")
+
+
+def safe_text(value: object) -> str:
+    """The value as one line in which control, format and other steering characters are visible escapes."""
+    return one_line(str(value))
+
+
+def safe_lines(value: object) -> list[str]:
+    """The same for text whose line ends are meant."""
+    return [safe_text(line) for line in str(value).split("\n")]
+
+
+def safe_json(text: str) -> str:
+    """JSON text in which steering characters are JSON escapes: it means the same and can be printed.
+
+    In JSON text they can only stand inside strings; line ends outside of strings stay.
+    """
+    return _NOT_ASCII.sub(_json_escape, text)
+
+
+def _json_escape(match: re.Match[str]) -> str:
+    character = match[0]
+    if character == "\n" or unicodedata.category(character)[0] not in "CZ":
+        return character
+    return "".join(f"\\u{unit:04x}" for unit in _utf16(character))
+
+
+def _utf16(character: str) -> list[int]:
+    data = character.encode("utf-16-be", "surrogatepass")
+    return [int.from_bytes(data[at : at + 2]) for at in range(0, len(data), 2)]
+
+
+def size(count: int) -> str:
+    """Bytes for people: `1.2 MB`, with thousands as 1000."""
+    if count < 1000:
+        return f"{count} B"
+    value, unit = float(count), ""
+    for unit in ("kB", "MB", "GB", "TB"):  # noqa: B007 - the last unit that was needed
+        value /= 1000
+        if value < 999.5:
+            break
+    return f"{value:.1f} {unit}" if value < 9.95 else f"{value:.0f} {unit}"
+
+
+def moment(at: datetime) -> str:
+    """A time for people, in UTC to the minute."""
+    from datetime import UTC
+
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
