@@ -1,0 +1,161 @@
+"""From the end of a trigger to the exact span of a secret, in decoded text.
+
+Each confirmer takes the buffer and the end of a trigger, looks at a bounded window and returns spans. Offsets are
+bytes. A NUL ends every window: it separates the leaves of a joined buffer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from archiver.redact import judge
+from archiver.redact.names import Names
+
+Confirm = Callable[[bytes, int], "tuple[tuple[int, int], ...]"]
+"""(buffer, end of the trigger) -> spans of secrets."""
+
+NOTHING: Final[tuple[tuple[int, int], ...]] = ()
+
+# What may stand right before a token although it ends in a letter or digit: an escape that was written out
+# (`\n`, `%3D`) or the end of a colour sequence.
+_ESCAPED = (
+    rb"(?<=\\[nrtbfav0])|(?<=%[0-9A-Fa-f]{2})|(?<=\[[0-9]m)|(?<=[\[;][0-9][0-9]m)|(?<=;[0-9]m)|(?<=\\x1b\[m)"
+)
+BEFORE: Final = {
+    "word": rb"(?:(?<![A-Za-z0-9])|" + _ESCAPED + rb")",
+    "strict": rb"(?:(?<![A-Za-z0-9+/_\-])|(?<=//)|" + _ESCAPED + rb")",
+    "open": rb"",
+}
+AFTER: Final = {"word": rb"(?![A-Za-z0-9])", "strict": rb"(?![A-Za-z0-9+/_=\-])", "open": rb""}
+
+JUDGES: Final[dict[str, Callable[[bytes], bool]]] = {
+    "password": judge.is_password,
+    "secret": judge.is_token,
+    "opaque": judge.is_opaque,
+    "login": judge.is_login,
+    "filled": judge.is_filled,
+    "url-password": judge.is_url_password,
+    "secret-data": judge.is_secret_data,
+}
+
+
+def form(
+    pattern: bytes, boundary: str, width: int | None, reach: int, proof: Callable[[bytes], bool] | None
+) -> Confirm:
+    """Confirms a form: at its fixed place when the trigger has one width, else in a window of `reach` bytes.
+
+    A checksum (`proof`) that is right makes up for a boundary that is not there.
+    """
+    find = re.compile(BEFORE[boundary] + b"(?:" + pattern + b")" + AFTER[boundary])
+    loose = re.compile(pattern)
+
+    if width is not None:
+
+        def confirm_at(data: bytes, end: int) -> tuple[tuple[int, int], ...]:
+            match = find.match(data, end - width)
+            if match is None and proof is not None:
+                match = loose.match(data, end - width)
+                match = match if match and proof(match[0]) else None
+            return (match.span(),) if match else NOTHING
+
+        return confirm_at
+
+    def confirm_near(data: bytes, end: int) -> tuple[tuple[int, int], ...]:
+        for match in find.finditer(data, max(0, end - reach), end + 8192):
+            if match.start() >= end:
+                break
+            if match.end() >= end:
+                return (match.span(),)
+        return NOTHING
+
+    return confirm_near
+
+
+def near(pattern: bytes, boundary: str, reach: int) -> Confirm:
+    """Confirms a form that means something only after a keyword: within `reach` bytes, on the same line."""
+    find = re.compile(BEFORE[boundary] + b"(?:" + pattern + b")" + AFTER[boundary])
+
+    def confirm(data: bytes, end: int) -> tuple[tuple[int, int], ...]:
+        stop = data.find(b"\n", end, end + reach)
+        match = find.search(data, end, min(len(data), (stop if stop >= 0 else end + reach) + 128))
+        if match is None or (0 <= stop < match.start()) or judge.says_nothing(match[0]):
+            return NOTHING
+        return (match.span(),)
+
+    return confirm
+
+
+def context(pattern: bytes, reach: int, accept: Callable[[bytes], bool]) -> Confirm:
+    """Confirms text around a trigger: `pattern` begins at most `reach` bytes before its end.
+
+    Group `secret` is the value.
+    """
+    find = re.compile(pattern)
+
+    def confirm(data: bytes, end: int) -> tuple[tuple[int, int], ...]:
+        for match in find.finditer(data, max(0, end - reach), end + 8192):
+            if match.start() >= end:
+                break
+            if match.end() >= end:
+                group = "secret" if match["secret"] is not None else "bare"
+                return (match.span(group),) if accept(match[group]) else NOTHING
+        return NOTHING
+
+    return confirm
+
+
+_NAME_BYTES = bytes(c if (chr(c).isalnum() and c < 128) or c in b"_-." else 32 for c in range(256))
+_SECOND_WORDS = frozenset({"key", "token", "secret"})
+_QUOTED = re.compile(
+    rb"[=>~]?[ \t]*(?:[A-Za-z_][\w.\[\]|, ]{0,40}=[ \t]*)?(?:[rbuf]{1,2}|@)?(?P<q>\\{0,7}[\"'`])"
+    rb"(?P<secret>[^\n\x00]{1,1024}?)(?P=q)"
+)
+_BARE = re.compile(rb"[=>~]?[ \t]*(?P<secret>[^\s\"'`<>\\\x00;&,(){}\[\]|]{4,512})(?P<next>[(\[{<]?)")
+_WHOLE = re.compile(rb"(?P<secret>[^\s\"'`\\\x00]{4,512})")
+_STARTS_ALONE = re.compile(rb"(?:^|[\s:\x00>+|]|\\n|\xe2\x86\x92|m)\Z")
+
+
+def assignment(names: Names) -> Confirm:
+    """Confirms `NAME=value`, `name: value`, `"name": "value"` where the name says secret."""
+
+    def confirm(data: bytes, end: int) -> tuple[tuple[int, int], ...]:
+        window = data[max(0, end - 96) : end - 1].translate(_NAME_BYTES)
+        words = window.rsplit(None, 2)
+        if not words:
+            return NOTHING
+        name = words[-1].decode()
+        says = names.says(name)
+        if says is None and len(words) > 1 and name.lower() in _SECOND_WORDS:
+            says = names.says(words[-2].decode() + "_" + name)
+        if says is None:
+            return NOTHING
+        match = _value(data, end, len(name))
+        if match is None:
+            return NOTHING
+        start, stop = match
+        value = data[start:stop]
+        return ((start, stop),) if JUDGES[says](value) else NOTHING
+
+    return confirm
+
+
+def _value(data: bytes, end: int, name: int) -> tuple[int, int] | None:
+    match = _QUOTED.match(data, end)
+    if match is not None:
+        return match.span("secret")
+    if data[end - 1 : end] == b"=" and _STARTS_ALONE.search(data, max(0, end - name - 4), end - 1 - name):
+        match = _WHOLE.match(data, end)
+        if match is not None:
+            return _trim(data, *match.span("secret"))
+    match = _BARE.match(data, end)
+    if match is None or match["next"]:
+        return None
+    return _trim(data, *match.span("secret"))
+
+
+def _trim(data: bytes, start: int, end: int) -> tuple[int, int]:
+    while end > start and data[end - 1] in b",;.)]}":
+        end -= 1
+    return start, end

@@ -1,0 +1,98 @@
+"""The Vectorscan database: every trigger in one pass over a buffer, reporting where matches end."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+
+import hyperscan
+
+from archiver.errors import RedactionUnavailableError
+from archiver.redact import cache
+
+Hit = tuple[int, int]
+"""End offset of a match, and the index of its expression."""
+
+ENGINE = f"vectorscan {metadata.version('hyperscan')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """One trigger: a pattern in Vectorscan's syntax, or a literal."""
+
+    pattern: bytes
+    caseless: bool = False
+
+
+class Engine:
+    """A compiled set of expressions; `scan` may be called from several threads."""
+
+    def __init__(self, expressions: Sequence[Expression], *, literal: bool = False) -> None:
+        """Compile, or load from the cache; raises `RedactionUnavailableError`."""
+        try:
+            self._database = _literals(expressions) if literal else _patterns(expressions)
+            self._scratch = threading.local()
+            self.scan(b"ready?")
+        except RedactionUnavailableError:
+            raise
+        except Exception as error:
+            raise RedactionUnavailableError(
+                f"the redaction engine could not be made from its rules: {error}",
+                remedy="reinstall the package 'hyperscan', and check rule files of your own",
+            ) from error
+
+    def scan(self, data: bytes) -> list[Hit]:
+        """Every match in the buffer, by end offset; a match may be reported more than once."""
+        hits: list[Hit] = []
+        scratch = getattr(self._scratch, "held", None)
+        if scratch is None:
+            scratch = self._scratch.held = hyperscan.Scratch(self._database)
+        self._database.scan(data, match_event_handler=_note, context=hits, scratch=scratch)
+        return hits
+
+
+def _note(number: int, _start: int, end: int, _flags: int, hits: object) -> None:
+    hits.append((end, number))  # type: ignore[attr-defined]  # a list of this module, handed through as context
+
+
+def _patterns(expressions: Sequence[Expression]) -> hyperscan.Database:
+    key = _key(expressions)
+    held = cache.load(key)
+    if held is not None:
+        try:
+            return hyperscan.loadb(held, hyperscan.HS_MODE_BLOCK)
+        except Exception:  # noqa: S110 - whatever is wrong with a cached database, a fresh one is right
+            pass
+    database = _compile(expressions, literal=False)
+    cache.store(key, hyperscan.dumpb(database))
+    return database
+
+
+def _literals(expressions: Sequence[Expression]) -> hyperscan.Database:
+    return _compile(expressions, literal=True)
+
+
+def _compile(expressions: Sequence[Expression], *, literal: bool) -> hyperscan.Database:
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    dotall = 0 if literal else hyperscan.HS_FLAG_DOTALL
+    database.compile(
+        expressions=[expression.pattern for expression in expressions],
+        ids=list(range(len(expressions))),
+        elements=len(expressions),
+        flags=[dotall | (hyperscan.HS_FLAG_CASELESS if e.caseless else 0) for e in expressions],
+        literal=literal,
+    )
+    return database
+
+
+def _key(expressions: Sequence[Expression]) -> str:
+    """Names a compiled database by all that decides what is in it."""
+    digest = hashlib.sha256(f"{ENGINE} {platform.platform()} {platform.machine()}\n".encode())
+    for expression in expressions:
+        digest.update(b"%d %d " % (expression.caseless, len(expression.pattern)))
+        digest.update(expression.pattern)
+    return digest.hexdigest()

@@ -1,0 +1,100 @@
+"""Finds secrets in one buffer: triggers by Vectorscan, confirmation in windows, overlaps settled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from archiver.redact.engine import Engine, Expression, Hit
+from archiver.redact.rules import RuleSet
+
+SEPARATOR: Final = b"\n\x00\n"
+"""Stands between the pieces of a joined buffer; no rule matches across it."""
+
+# JSON text that writes printable ASCII or ESC as `\\u00XX` has to be decoded before triggers can see it.
+# `<`, `>`, `&` and `'`, which some writers always escape, are part of no token.
+_NEEDS_DECODING = Expression(rb"\\u00(1[bB]|2[0-57-9a-fA-F]|3[0-9abdfABDF]|[4-7][0-9a-fA-F])")
+_FREE_CONFIRMATIONS = 512
+_BYTES_A_CONFIRMATION = 40
+
+
+class Span(NamedTuple):
+    """One secret: its bytes in the buffer and the index of its rule."""
+
+    start: int
+    end: int
+    rule: int
+
+
+class Finder:
+    """The rules, compiled; holds no state between calls."""
+
+    def __init__(self, rules: RuleSet) -> None:
+        """Compile the rules; raises `RedactionUnavailableError`."""
+        self.rules = rules
+        self._engine = Engine([*rules.expressions, _NEEDS_DECODING])
+        self._escapes = Engine([_NEEDS_DECODING])
+        self._decode = len(rules.expressions)
+        self._specific = [rule.specific for rule in rules.rules]
+        self.flood = len(rules.rules)
+        """Rule index of a region with more triggers than are confirmed."""
+
+    def hits(self, data: bytes) -> list[Hit]:
+        """Every trigger in raw JSON text or decoded text, by end offset."""
+        return self._engine.scan(data)
+
+    def escaped(self, data: bytes) -> list[int]:
+        """End offsets of escapes of printable ASCII: what follows them can be read only when decoded."""
+        return [end for end, _ in self._escapes.scan(data)]
+
+    def find(self, data: bytes) -> list[Span]:
+        """The secrets in decoded text, in order, not overlapping."""
+        hits = self._engine.scan(data)
+        return self.confirm(data, hits) if hits else []
+
+    def confirm(self, data: bytes, hits: list[Hit]) -> list[Span]:
+        """The secrets that the given triggers lead to, in order, not overlapping.
+
+        Work is bounded: past one confirmation for so many bytes, the rest of the piece counts as one secret,
+        because text that dense in triggers is either an attack or full of secrets.
+        """
+        found: list[Span] = []
+        owners, confirms = self.rules.owners, self.rules.confirms
+        budget = _FREE_CONFIRMATIONS + len(data) // _BYTES_A_CONFIRMATION
+        done_until = -1
+        for end, number in sorted(set(hits)):
+            if number == self._decode or end <= done_until:
+                continue
+            if budget == 0:
+                done_until = data.find(SEPARATOR, end)
+                done_until = len(data) if done_until < 0 else done_until
+                found.append(Span(end, done_until, self.flood))
+                continue
+            budget -= 1
+            rule = owners[number]
+            for start, stop in confirms[number](data, end):
+                if stop > start:
+                    found.append(Span(start, stop, rule))
+        return self._settle(found) if len(found) > 1 else found
+
+    def _settle(self, found: Iterable[Span]) -> list[Span]:
+        """Join overlapping spans; the most telling rule of those that overlap gives its name."""
+        settled: list[Span] = []
+        for span in sorted(found):
+            if not settled or span.start >= settled[-1].end:
+                settled.append(span)
+                continue
+            last = settled[-1]
+            settled[-1] = Span(last.start, max(last.end, span.end), self._better(last, span))
+        return settled
+
+    def _better(self, one: Span, other: Span) -> int:
+        return max(one, other, key=lambda span: (self.tells(span.rule), span.end - span.start)).rule
+
+    def tells(self, rule: int) -> int:
+        """How much a rule says of what it found: a known value (-1) most, a format more than context."""
+        if rule < 0:
+            return 3
+        if rule == self.flood:
+            return 0
+        return 2 if self._specific[rule] else 1

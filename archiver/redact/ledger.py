@@ -1,0 +1,77 @@
+"""What was found: fingerprints, counts and places for the receipt, values for the search of copies."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass, field
+
+from archiver.model.receipt import Finding
+from archiver.redact import placeholder
+
+MOST_PLACES = 5
+MOST_VALUES = 20_000
+MOST_VALUE_BYTES = 16 << 20
+_SPACE = re.compile(rb"\s|\\[nr]")
+
+
+@dataclass(slots=True)
+class _Entry:
+    kind: str
+    count: int = 0
+    places: list[str] = field(default_factory=list)
+
+
+class Ledger:
+    """What one run's redaction found; values live only here, in memory."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._entries: dict[tuple[str, str], _Entry] = {}
+        self._kinds: dict[str, str] = {}
+        self._values: dict[bytes, None] = {}
+        self._value_bytes = 0
+
+    def replace(self, rule: str, kind: str, value: bytes, place: str) -> bytes:
+        """Note one occurrence of a secret and give its placeholder; one value has one placeholder."""
+        shown = self.fingerprint(value)
+        kind = self._kinds.setdefault(shown, kind)
+        entry = self._entries.get((rule, shown))
+        if entry is None:
+            entry = self._entries[rule, shown] = _Entry(kind)
+            self._remember(value)
+        entry.count += 1
+        if len(entry.places) < MOST_PLACES and place not in entry.places:
+            entry.places.append(place)
+        return placeholder.make(kind, shown).encode()
+
+    def fingerprint(self, value: bytes) -> str:
+        """Twelve hex digits of HMAC-SHA256 under the run's key; line breaks inside a key do not count."""
+        if value.startswith(b"-----BEGIN"):
+            value = _SPACE.sub(b"", value)
+        return hmac.new(self._key, value, hashlib.sha256).hexdigest()[:12]
+
+    def _remember(self, value: bytes) -> None:
+        if len(self._values) < MOST_VALUES and self._value_bytes + len(value) <= MOST_VALUE_BYTES:
+            self._values[value] = None
+            self._value_bytes += len(value)
+
+    @property
+    def values(self) -> tuple[bytes, ...]:
+        """Every value found so far."""
+        return tuple(self._values)
+
+    @property
+    def count(self) -> int:
+        """Number of different values found so far."""
+        return len(self._values)
+
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings, by rule and fingerprint."""
+        return tuple(
+            Finding(
+                rule=rule, kind=entry.kind, fingerprint=shown, count=entry.count, places=tuple(entry.places)
+            )
+            for (rule, shown), entry in sorted(self._entries.items())
+        )

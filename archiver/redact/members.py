@@ -1,0 +1,124 @@
+"""The last scan: every packed member, once more, as it will lie in the bundle."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from archiver import jsonio
+from archiver.model import LeftOut, Member
+from archiver.redact.raw import RawPass
+from archiver.redact.scrub import ItemOpaque, Scrubber
+from archiver.scratch import Scratch
+
+_BLOCK = 1 << 20
+_JSON_LIMIT: Final = 64 << 20
+_SNIFFED_LIMIT: Final = 8 << 20
+_DIGESTS: Final = frozenset({"sha256", "output", "commit"})
+_TRANSCRIPTS: Final = ("transcript/", "full/")
+
+
+def state_opaque(path: tuple[str | int, ...], _item: Any) -> bool:
+    """Fields of a checkpoint, an effect or evidence whose form is fixed, so that no rule may change them."""
+    return bool(path) and path[-1] in _DIGESTS and path[0] in ("artifacts", "output", "workspace", "evidence")
+
+
+class MemberScan:
+    """Scans members and rewrites those that hold a secret."""
+
+    def __init__(self, scrubber: Scrubber, opaque: ItemOpaque, scratch: Scratch) -> None:
+        self._scrubber = scrubber
+        self._opaque = opaque
+        self._scratch = scratch
+        self.left_out: list[LeftOut] = []
+
+    def scan(self, member: Member) -> Member | None:
+        """The member as it may be packed, or None when it has to be left out."""
+        name = member.path.encode("utf-8", "surrogateescape")
+        named = self._scrubber.text_edits(name)
+        if named:
+            shown = self._scrubber.text(name, "member name").decode("utf-8", "replace")
+            rules = tuple(sorted({self._scrubber.rule_of(edit) for edit in named}))
+            self.left_out.append(LeftOut(member=shown, reason="its name holds a credential", rules=rules))
+            return None
+        if member.path.endswith(".jsonl"):
+            return self._lines(member)
+        document = self._document(member)
+        if document is not None:
+            changed = self._scrubber.json(document, member.path, state_opaque)
+            return member if changed is document else _in_memory(member, changed)
+        return self._raw(member)
+
+    def _lines(self, member: Member) -> Member:
+        opaque = self._opaque if member.path.startswith(_TRANSCRIPTS) else state_opaque
+        if not any(True for block in line_blocks(member) for _ in self._scrubber.line_edits(block, opaque)):
+            return member
+        spool = self._scratch.spool("member")
+        number = 1
+        for block in line_blocks(member):
+            self._scrubber.lines(block, number, member.path, opaque, spool.write)
+            number += block.count(b"\n")
+        made = spool.close()
+        return Member(member.path, made.path, made.size, made.sha256, member.mode)
+
+    def _document(self, member: Member) -> bytes | None:
+        """The whole member when it is one JSON document of bearable size."""
+        limit = _JSON_LIMIT if member.path.endswith(".json") else _SNIFFED_LIMIT
+        if member.size > limit:
+            return None
+        data = member.source if isinstance(member.source, bytes) else member.source.read_bytes()
+        if data[:64].lstrip()[:1] not in (b"{", b"["):
+            return None
+        try:
+            jsonio.loads(data)
+        except ValueError:
+            return None
+        return data
+
+    def _raw(self, member: Member) -> Member | None:
+        look = RawPass(self._scrubber, None, member.path)
+        for chunk in blocks(member):
+            look.feed(chunk)
+        outcome = look.close()
+        if not look.found and outcome.reason is None:
+            return member
+        work = RawPass(self._scrubber, self._scratch, member.path)
+        for chunk in blocks(member):
+            work.feed(chunk)
+        outcome = work.close()
+        if outcome.spooled is None:
+            reason = outcome.reason or ""
+            self.left_out.append(LeftOut(member=member.path, reason=reason, rules=outcome.rules))
+            return None
+        made = outcome.spooled
+        return Member(member.path, made.path, made.size, made.sha256, member.mode)
+
+
+def _in_memory(member: Member, data: bytes) -> Member:
+    return Member(member.path, data, len(data), hashlib.sha256(data).hexdigest(), member.mode)
+
+
+def blocks(member: Member) -> Iterator[bytes]:
+    """The bytes of a member in blocks."""
+    if isinstance(member.source, Path):
+        with member.source.open("rb") as file:
+            while block := file.read(_BLOCK):
+                yield block
+    else:
+        yield from (member.source[at : at + _BLOCK] for at in range(0, member.size, _BLOCK))
+
+
+def line_blocks(member: Member) -> Iterator[bytes]:
+    """The bytes of a member in blocks of whole lines."""
+    rest = b""
+    for block in blocks(member):
+        cut = block.rfind(b"\n") + 1
+        if not cut:
+            rest += block
+            continue
+        yield rest + block[:cut]
+        rest = block[cut:]
+    if rest:
+        yield rest

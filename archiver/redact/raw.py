@@ -1,0 +1,146 @@
+"""Redaction of a file that is not one JSON value a line: text in windows, anything else only looked at."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from archiver.redact.documents import Edit
+from archiver.redact.inflate import Inflater, inflater_for
+from archiver.redact.scrub import Scrubber
+from archiver.scratch import Scratch, Spooled
+
+WINDOW = 1 << 20
+OVERLAP = 64 << 10
+"""No secret is longer than this; one that begins in a window and ends after it is seen whole in the next."""
+CONTEXT = 1 << 10
+"""Bytes already written that stay in view, because they say what follows them."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawOutcome:
+    """The redacted file, or why it was left out and the rules that found something in it."""
+
+    spooled: Spooled | None
+    reason: str | None = None
+    rules: tuple[str, ...] = ()
+
+
+class RawPass:
+    """Takes chunks of a file and makes its redacted copy, in bounded memory."""
+
+    def __init__(self, scrubber: Scrubber, scratch: Scratch | None, place: str) -> None:
+        """Without `scratch` nothing is written or noted: `found` says whether anything would be."""
+        self._scrubber = scrubber
+        self._place = place
+        self._spool = scratch.spool("raw") if scratch is not None else None
+        self._buffer = b""
+        self._done = 0
+        self._line = 1
+        self._found: set[str] = set()
+        self._text = codecs.getincrementaldecoder("utf-8")()
+        self._binary = False
+        self._inflater: Inflater | None = None
+        self._started = False
+
+    def feed(self, chunk: bytes) -> None:
+        """The next bytes of the file."""
+        if not self._started and chunk:
+            self._started = True
+            self._inflater = inflater_for(chunk)
+        if self._inflater is not None:
+            for piece in self._inflater.feed(chunk):
+                self._look(piece)
+        self._check_text(chunk)
+        self._buffer = self._buffer + chunk if self._buffer else chunk
+        if len(self._buffer) - self._done >= WINDOW + OVERLAP:
+            self._advance(final=False)
+
+    def close(self) -> RawOutcome:
+        """The end of the file."""
+        self._check_text(b"", final=True)
+        self._advance(final=True)
+        spooled = self._spool.close() if self._spool is not None else None
+        reason = self._reason()
+        if reason is None:
+            return RawOutcome(spooled)
+        if spooled is not None:
+            spooled.path.unlink()
+        return RawOutcome(None, reason, tuple(sorted(self._found)))
+
+    def _reason(self) -> str | None:
+        if self._inflater is not None:
+            for piece in self._inflater.close():
+                self._look(piece)
+            if self._inflater.failure is not None:
+                return f"it could not be looked into: {self._inflater.failure}"
+        if self._found and (self._binary or self._inflater is not None):
+            return "it holds credentials and is not text, so they cannot be replaced in it"
+        return None
+
+    def _look(self, piece: bytes) -> None:
+        """Search bytes that will not be written."""
+        for edit in self._scrubber.text_edits(piece):
+            self._note(edit)
+
+    @property
+    def found(self) -> bool:
+        """True when something was found so far."""
+        return bool(self._found)
+
+    def _note(self, edit: Edit) -> bytes:
+        self._found.add(self._scrubber.rule_of(edit))
+        if self._spool is None:
+            return b""
+        return self._scrubber.placeholder(edit, f"{self._place} line {self._line}")
+
+    def _check_text(self, chunk: bytes, *, final: bool = False) -> None:
+        if self._binary:
+            return
+        if b"\0" in chunk:
+            self._binary = True
+            return
+        try:
+            self._text.decode(chunk, final)
+        except UnicodeDecodeError:
+            self._binary = True
+
+    def _advance(self, *, final: bool) -> None:
+        buffer = self._buffer
+        edits = [edit for edit in self._scrubber.text_edits(buffer) if edit.end > self._done]
+        stop = self._stop(edits, final=final)
+        at = self._done
+        for edit in edits:
+            if edit.start >= stop:
+                break
+            start = max(edit.start, at)
+            self._write(buffer[at:start])
+            self._put(self._note(edit))
+            self._line += buffer.count(b"\n", start, edit.end)
+            at = edit.end
+        self._write(buffer[at : max(at, stop)])
+        at = max(at, stop)
+        keep = max(0, at - CONTEXT)
+        self._buffer = buffer[keep:]
+        self._done = at - keep
+
+    def _stop(self, edits: Sequence[Edit], *, final: bool) -> int:
+        """Where this window ends: at a line end where there is one, never inside a secret."""
+        if final:
+            return len(self._buffer)
+        limit = len(self._buffer) - OVERLAP
+        stop = self._buffer.rfind(b"\n", self._done, limit) + 1 or limit
+        for edit in edits:
+            if edit.start < stop < edit.end:
+                return edit.start if edit.start > self._done else edit.end
+        return stop
+
+    def _write(self, data: bytes) -> None:
+        if data:
+            self._put(data)
+            self._line += data.count(b"\n")
+
+    def _put(self, data: bytes) -> None:
+        if self._spool is not None:
+            self._spool.write(data)

@@ -1,0 +1,257 @@
+"""The redaction of one piece: a block of JSON lines, one JSON text, or plain text.
+
+JSON lines are scanned raw first. A line without a trigger is copied; only lines with one are read token by
+token and decoded. Triggers are made so that a raw scan sees all that a scan of the decoded text would see.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from archiver import jsonio
+from archiver.errors import RedactionUnavailableError
+from archiver.redact import views
+from archiver.redact.documents import Documents, Edit, Opaque, settle
+from archiver.redact.exact import ExactMatcher
+from archiver.redact.finder import Finder
+from archiver.redact.ledger import Ledger
+
+Write = Callable[[bytes], object]
+ItemOpaque = Callable[[tuple[str | int, ...], Any], bool]
+"""A dialect's word on a leaf: its path inside the item, and the item."""
+
+KNOWN: Final = "known-value"
+FLOOD: Final = "dense"
+_PROVE_WHOLE = 8 << 20
+_STRING = re.compile(rb'"[^"\\\n\x00]*+(?:\\[^\n\x00][^"\\\n\x00]*+)*+"')
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
+_JSON_LINE_LIMIT = 4 << 20
+
+
+def never(_path: tuple[str | int, ...], _item: Any) -> bool:
+    """For texts of no dialect: nothing is opaque."""
+    return False
+
+
+class Scrubber:
+    """Replaces secrets and notes them in the ledger."""
+
+    def __init__(
+        self,
+        finder: Finder,
+        exact: ExactMatcher,
+        ledger: Ledger,
+        *,
+        rules: bool = True,
+        decode_all: bool = False,
+    ) -> None:
+        """`rules=False` replaces known values only; `decode_all` skips the raw scan (to prove it right)."""
+        self._finder = finder
+        self._exact = exact
+        self._ledger = ledger
+        self._rules = rules
+        self._decode_all = decode_all
+        self._documents = Documents(finder, exact)
+
+    def lines(self, block: bytes, first: int, place: str, opaque: ItemOpaque, write: Write) -> None:
+        """Copy a block of whole JSON lines to `write`; `first` is the number of its first line, from 1."""
+        done, number = 0, first
+        for start, stop, edits in self.line_edits(block, opaque):
+            if start > done:
+                write(block[done:start])
+            number += block.count(b"\n", done, start)
+            self._put(block[start:stop], edits, f"{place} line {number}", write)
+            done = stop
+        if done < len(block):
+            write(block[done:] if done else block)
+
+    def line_edits(self, block: bytes, opaque: ItemOpaque) -> Iterator[tuple[int, int, list[Edit]]]:
+        """The lines of a block that hold secrets: their bytes and their edits."""
+        ends = self._ends(block)
+        at, count = 0, len(ends)
+        while at < count:
+            start = block.rfind(b"\n", 0, ends[at] - 1) + 1
+            stop = block.find(b"\n", ends[at] - 1)
+            stop = len(block) if stop < 0 else stop
+            upto = at
+            while upto < count and ends[upto] - 1 <= stop:
+                upto += 1
+            edits = self._line_edits(block[start:stop], [end - start for end in ends[at:upto]], opaque)
+            if edits:
+                yield start, stop, edits
+            at = upto
+
+    def json(self, text: bytes, place: str, opaque: ItemOpaque = never) -> bytes:
+        """One JSON text (not necessarily on one line) with its secrets replaced."""
+        edits = self._line_edits(text, self._ends(text), opaque)
+        if not edits:
+            return text
+        out: list[bytes] = []
+        self._put(text, edits, place, out.append)
+        return b"".join(out)
+
+    def text(self, data: bytes, place: str) -> bytes:
+        """Plain text with its secrets replaced."""
+        edits = self.text_edits(data)
+        return self.splice(data, edits, place) if edits else data
+
+    def text_edits(self, data: bytes) -> list[Edit]:
+        """The secrets of plain text, also of JSON and quoted strings inside it, in order, not overlapping."""
+        found = [
+            Edit(start, end, -1, self._exact.values[owner], ())
+            for start, end, owner in self._exact.find(data)
+        ]
+        if self._rules:
+            hits = self._finder.hits(data)
+            if hits:
+                spans = self._finder.confirm(data, hits)
+                found += [Edit(start, end, rule, data[start:end], ()) for start, end, rule in spans]
+                found += self._quoted(data, sorted({end for end, _ in hits}))
+            for mapped in views.views(data):
+                for span in self._finder.find(mapped.data):
+                    start, end = mapped.span(span.start, span.end)
+                    found.append(Edit(start, end, span.rule, mapped.data[span.start : span.end], ()))
+        return settle(found, self._finder)
+
+    def _quoted(self, data: bytes, ends: Sequence[int]) -> list[Edit]:
+        """Secrets in escaped strings and in lines that are JSON, decoded."""
+        found: list[Edit] = []
+        done = -1
+        for end in ends:
+            if end <= done:
+                continue
+            start = data.rfind(b"\n", 0, end - 1) + 1
+            stop = data.find(b"\n", end - 1)
+            done = stop = len(data) if stop < 0 else stop
+            line = data[start:stop]
+            if b"\\" not in line or len(line) > _JSON_LINE_LIMIT:
+                continue
+            found += _moved(self._decoded_line(line), start)
+        return found
+
+    def _decoded_line(self, line: bytes) -> list[Edit]:
+        if line.lstrip()[:1] in (b"{", b"["):
+            try:
+                jsonio.loads(line)
+            except ValueError:
+                pass
+            else:
+                return self._documents.edits(line, None, _no_opaque)
+        found: list[Edit] = []
+        for match in _STRING.finditer(line):
+            token = match[0]
+            if b"\\" not in token:
+                continue
+            try:
+                jsonio.loads(token)
+            except ValueError:
+                continue
+            found += _moved(self._documents.edits(token, None, _no_opaque), match.start())
+        return found
+
+    def splice(self, data: bytes, edits: Sequence[Edit], place: str) -> bytes:
+        """The data with each edit replaced by its placeholder, which the ledger notes."""
+        out: list[bytes] = []
+        at = 0
+        for edit in edits:
+            out.append(data[at : edit.start])
+            out.append(self.placeholder(edit, place))
+            at = edit.end
+        out.append(data[at:])
+        return b"".join(out)
+
+    def placeholder(self, edit: Edit, place: str) -> bytes:
+        """The placeholder of one edit, which is noted."""
+        rule, kind = self._named(edit.rule)
+        return self._ledger.replace(rule, kind, edit.value, place)
+
+    def whole(self, text: str, place: str) -> str:
+        """A placeholder for the whole of a text."""
+        return self._ledger.replace(KNOWN, KNOWN, text.encode("utf-8", "surrogatepass"), place).decode()
+
+    def rule_of(self, edit: Edit) -> str:
+        """The id of the rule behind an edit."""
+        return self._named(edit.rule)[0]
+
+    def _named(self, rule: int) -> tuple[str, str]:
+        if rule < 0:
+            return KNOWN, KNOWN
+        if rule == self._finder.flood:
+            return FLOOD, FLOOD
+        return self._finder.rules.rules[rule].id, self._finder.rules.rules[rule].kind
+
+    def _ends(self, data: bytes) -> list[int]:
+        """End offsets of all triggers in a raw text, ascending."""
+        ends = self._exact.ends(data)
+        if self._rules:
+            if self._decode_all:
+                ends += _line_ends(data)
+            else:
+                ends += [end for end, _ in self._finder.hits(data)]
+        else:
+            ends += self._finder.escaped(data)
+        return sorted(set(ends))
+
+    def _line_edits(self, line: bytes, ends: list[int], opaque: ItemOpaque) -> list[Edit]:
+        if not ends:
+            return []
+        item: list[Any] = []
+
+        def is_opaque(path: tuple[str | int, ...]) -> bool:
+            if not item:
+                item.append(jsonio.loads(line) if len(line) <= _PROVE_WHOLE else None)
+            return opaque(path, item[0])
+
+        wanted = None if self._decode_all else ends
+        return self._documents.edits(line, wanted, is_opaque, rules=self._rules)
+
+    def _put(self, line: bytes, edits: Sequence[Edit], place: str, write: Write) -> None:
+        """Write a JSON text with its edits, having proved that it is JSON still."""
+        pieces: list[bytes] = []
+        at = 0
+        for edit in edits:
+            pieces.append(line[at : edit.start])
+            pieces.append(self.placeholder(edit, f"{place} {_shown(edit)}".rstrip()))
+            at = edit.end
+        pieces.append(line[at:])
+        if len(line) <= _PROVE_WHOLE:
+            changed = b"".join(pieces)
+            try:
+                jsonio.loads(changed)
+            except ValueError as error:
+                raise RedactionUnavailableError(
+                    f"{place} would not be JSON after redaction: a fault of the redaction engine",
+                    remedy="report it; nothing was saved",
+                ) from error
+            write(changed)
+            return
+        for piece in pieces:
+            write(piece)
+
+
+def _moved(edits: Iterable[Edit], by: int) -> list[Edit]:
+    return [Edit(edit.start + by, edit.end + by, edit.rule, edit.value, ()) for edit in edits]
+
+
+def _no_opaque(_path: tuple[str | int, ...]) -> bool:
+    return False
+
+
+def _line_ends(data: bytes) -> list[int]:
+    return [match.start() for match in re.finditer(rb"\n", data) if match.start()] or [len(data)]
+
+
+def _shown(edit: Edit) -> str:
+    """The path of an edit as JSON path; keys that are not plain names may hold secrets and are not shown."""
+    out = ["$"]
+    for key in edit.path:
+        if isinstance(key, int):
+            out.append(f"[{key}]")
+        else:
+            out.append(f".{key}" if _PLAIN_KEY.fullmatch(key) else "[…]")
+    return "".join(out)
+
+
+__all__ = ["FLOOD", "KNOWN", "ItemOpaque", "Opaque", "Scrubber", "never"]

@@ -1,0 +1,85 @@
+"""Confirmers for secrets that are more than one run of characters: keys in PEM, manifests, cookies."""
+
+from __future__ import annotations
+
+import re
+
+from archiver.redact import judge
+
+Spans = tuple[tuple[int, int], ...]
+
+_PEM_HEAD = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-{5}")
+_PEM_END = re.compile(rb"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-{5}")
+_PEM_BREAK = rb"(?:\\{0,7}[nr]|[\r\n])"
+_PEM_JUNK = rb"(?:[ \t>+|#*\"',:\-]|\xe2\x86\x92|\xe2\x94\x82|[0-9]{1,6}(?=[ \t]*(?:\xe2\x86\x92|[:|\t ])))*"
+_PEM_LINE = re.compile(
+    b"(?:"
+    + _PEM_BREAK
+    + b"|[\"',+ ])*"
+    + _PEM_JUNK
+    + rb"(?:(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset)[^\n\\]{0,200}|=?[A-Za-z0-9+/]{1,}={0,2})"
+    + rb"(?=\\|[\r\n\"'\x00 ]|-----|\Z)"
+)
+_PEM_MOST = 32_768
+
+
+def pem(data: bytes, end: int) -> Spans:
+    """Confirms a private key in PEM or armour, with or without its END line, however its lines are broken."""
+    head = _PEM_HEAD.search(data, max(0, end - 64), end + 64)
+    if head is None:
+        return ()
+    limit = min(len(data), head.end() + _PEM_MOST)
+    at, body = head.end(), 0
+    while match := _PEM_LINE.match(data, at, limit):
+        body += match.end() - match.start()
+        at = match.end()
+    if body < 24:
+        return ()
+    tail = _PEM_END.search(data, at, min(limit, at + 160))
+    return ((head.start(), tail.end() if tail else at),)
+
+
+_MANIFEST_DATA = re.compile(rb"(?:^|\n)(?P<indent>[ \t]*)(?:[>+\-| ]*)(?:data|stringData):[ \t]*\n")
+_MANIFEST_PAIR = re.compile(
+    rb"[^\n]*?[A-Za-z0-9_.\-]+:[ \t]*[\"']?(?P<secret>[A-Za-z0-9+/=_\-]{4,8192})[\"']?[ \t]*(?:\n|\Z|\x00)"
+)
+_JSON_DATA = re.compile(rb"\\*\"(?:data|stringData)\\*\"\s*:\s*\{(?P<body>[^{}]{1,16384})\}")
+_JSON_PAIR = re.compile(rb":\s*\\*\"(?P<secret>[A-Za-z0-9+/=_\-]{4,8192})\\*\"")
+_MANIFEST_REACH = 8192
+
+
+def manifest(data: bytes, end: int) -> Spans:
+    """Confirms the data of a Kubernetes Secret, in YAML or JSON; the trigger ends at `kind: Secret`."""
+    low = max(0, end - _MANIFEST_REACH, data.rfind(b"\x00", 0, end) + 1, data.rfind(b"\n---", 0, end) + 1)
+    stops = [at for at in (data.find(b"\x00", end), data.find(b"\n---", end)) if at >= 0]
+    high = min(len(data), end + _MANIFEST_REACH, *stops)
+    spans: list[tuple[int, int]] = []
+    for block in _JSON_DATA.finditer(data, low, high):
+        spans += [
+            pair.span("secret")
+            for pair in _JSON_PAIR.finditer(data, *block.span("body"))
+            if judge.is_secret_data(pair["secret"])
+        ]
+    for block in _MANIFEST_DATA.finditer(data, low, high):
+        at = block.end()
+        while match := _MANIFEST_PAIR.match(data, at, high):
+            if judge.is_secret_data(match["secret"]):
+                spans.append(match.span("secret"))
+            at = match.end()
+    return tuple(spans)
+
+
+_COOKIE = re.compile(
+    rb"(?:[A-Za-z0-9_.\-]*(?:sess|sid|auth|token|jwt|login|remember|user)[A-Za-z0-9_.\-]*)=(?P<secret>[^\s;,\"'\\\x00]{8,4096})",
+    re.IGNORECASE,
+)
+
+
+def cookie(data: bytes, end: int) -> Spans:
+    """Confirms session values of a Cookie or Set-Cookie header; the trigger ends at its colon."""
+    stop = data.find(b"\n", end, end + 4096)
+    return tuple(
+        match.span("secret")
+        for match in _COOKIE.finditer(data, end, stop if stop >= 0 else min(len(data), end + 4096))
+        if judge.is_token(match["secret"])
+    )
