@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -58,10 +57,10 @@ def _redaction_key(catalog: Catalog, head: Record, setup: Setup) -> bytes:
 
 def _key_in(bundle: BundleRef, setup: Setup) -> bytes | None:
     try:
-        with setup.store.open(bundle.name) as source, age.unseal(setup.identities, source) as opened:
-            data = pack.read_manifest(opened, limits=setup.settings.limits)
+        with setup.store.open(bundle.name) as source, age.unseal(setup.identities, source, name=bundle.name) as opened:
+            manifest = pack.read_manifest(opened, limits=setup.settings.limits)
     except ObjectNotFoundError:
         return None
-    if hashlib.sha256(data.raw).hexdigest() != bundle.manifest_sha256:
+    if manifest.sha256 != bundle.manifest_sha256:
         raise DigestMismatchError(f"{bundle.name} holds another manifest than its record signed")
-    return base64.b64decode(data.manifest.redaction_key)
+    return base64.b64decode(manifest.redaction_key)

@@ -60,7 +60,7 @@ def decode(sealed: bytes, identities: Sequence[Identity], *, run: str, seq: int)
     or `ContextMismatchError` when an authentic record lies in another record's place.
     """
     where = f"record {seq} of run {run}"
-    with age.unseal(identities, BytesIO(sealed)) as unsealed:
+    with age.unseal(identities, BytesIO(sealed), name=where) as unsealed:
         frame = unsealed.read(MAX_RECORD + 1)
     public, body = sign.verify(frame, PAYLOAD_TYPE)
     record = _parse(body, where)

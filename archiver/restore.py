@@ -203,7 +203,10 @@ def _fetch(record: Record, setup: Setup, into: Path, progress: Progress) -> Mani
     into.mkdir(mode=0o700)
     progress.stage("open and unpack", bundle.unpacked)
     try:
-        with setup.store.open(bundle.name) as source, age.unseal(setup.identities, source) as opened:
+        with (
+            setup.store.open(bundle.name) as source,
+            age.unseal(setup.identities, source, name=bundle.name) as opened,
+        ):
             manifest = pack.unpack(opened, into, limits=setup.settings.limits, progress=progress)
             found = (opened.payload_sha256, opened.payload_length)
     except ObjectNotFoundError as error:

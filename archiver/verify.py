@@ -11,6 +11,7 @@ from archiver.catalog import Catalog
 from archiver.errors import ArchiverError, BundleMissingError, DigestMismatchError, InvalidNameError
 from archiver.model.record import Record
 from archiver.progress import Progress, Silent
+from archiver.scratch import Scratch
 
 if TYPE_CHECKING:
     from archiver.setup import Setup
@@ -84,8 +85,12 @@ def _bundle(record: Record, setup: Setup, deep: bool, progress: Progress) -> Non
         raise DigestMismatchError(f"{bundle.name} is shorter than the payload that was signed")
     if not deep:
         return
-    with setup.store.open(bundle.name) as source, age.unseal(setup.identities, source) as opened:
-        manifest = pack.check(opened, limits=setup.settings.limits, progress=progress)
+    with (
+        Scratch() as scratch,
+        setup.store.open(bundle.name) as source,
+        age.unseal(setup.identities, source, name=bundle.name) as opened,
+    ):
+        manifest = pack.unpack(opened, scratch.path, limits=setup.settings.limits, progress=progress)
         found = (opened.payload_sha256, opened.payload_length, manifest.sha256)
     if found != (bundle.payload_sha256, bundle.payload_length, bundle.manifest_sha256):
         raise DigestMismatchError(f"{bundle.name} is not the bundle that record {record.seq} signed")

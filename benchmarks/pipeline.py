@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -73,8 +74,8 @@ def measure(megabytes: float, keep_full: bool) -> None:
         # In a child, so that what the generator uses does not count as memory of the save.
         subprocess.run([sys.executable, generate.__file__, str(megabytes), str(source)], check=True)
         config = folder / "archiver.toml"
-        initialise(str(folder / "store"), config)
-        setup = open_setup(load(config), need="write", interactive=False)
+        initialise(str(folder / "store"), config, settings=load(), now=datetime.now(UTC))
+        setup = open_setup(load(config), need="write")
         size = source.stat().st_size / MEGA
 
         watch = Stopwatch()

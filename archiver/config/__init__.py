@@ -2,12 +2,11 @@
 
 from archiver.config.homes import cache_home, config_home, data_home, state_home
 from archiver.config.loading import FILE_NAME, asked_for, load
-from archiver.config.settings import Limits, Settings
+from archiver.config.settings import Settings
 from archiver.config.values import place_of_store
 
 __all__ = [
     "FILE_NAME",
-    "Limits",
     "Settings",
     "asked_for",
     "cache_home",

@@ -20,6 +20,7 @@ from archiver.config.values import Duration, Place, Places, Size, StoreUrl, Word
 from archiver.errors import LimitExceededError
 from archiver.freshness import Policy
 from archiver.model import Frozen
+from archiver.model.limits import MAX_MEMBER, Limits
 
 file_values: ContextVar[dict[str, Any]] = ContextVar("file_values")
 """What the configuration file holds, while `load` builds the settings."""
@@ -68,10 +69,12 @@ class ArchiveSettings(Frozen):
     )
 
 
-class Limits(Frozen):
+class LimitSettings(Limits):
     """Sizes and counts that may not be passed, on write and on read."""
 
-    member: Size = Field(64 << 20, description="Bytes of one file of a bundle.")
+    member: Annotated[Size, Field(ge=1, le=MAX_MEMBER)] = Field(
+        64 << 20, description="Bytes of one file of a bundle."
+    )
     bundle: Size = Field(2 << 30, description="Bytes of one unpacked bundle.")
     run: Size = Field(20 << 30, description="Stored bytes of all bundles of a run.")
     members: Annotated[int, Field(ge=1)] = Field(100_000, description="Files in one bundle.")
@@ -114,7 +117,7 @@ class Settings(BaseSettings):
     store: StoreSettings = StoreSettings()
     keys: KeySettings = KeySettings()
     archive: ArchiveSettings = ArchiveSettings()
-    limits: Limits = Limits()
+    limits: LimitSettings = LimitSettings()
     freshness: FreshnessSettings = FreshnessSettings()
     redaction: RedactionSettings = RedactionSettings()
 
