@@ -155,7 +155,7 @@ class _Compaction:
             objective=checkpoint.objective,
             files_written=tuple(files),
             commands=tuple(commands.values()),
-            todos=main.todos if main else (),
+            tasks=main.tasks if main else (),
             plan=checkpoint.plan,
             evidence=checkpoint.evidence,
             last_text=one_line(main.last_text, _LAST_TEXT) if main else "",

@@ -87,10 +87,8 @@ class Editor:
             self._report.items_dropped += 1
             self._report.reasoning_dropped += 1
             return None
-        if calls := self._plan.shown.get(index):
-            self._show(item, index, calls)
         edited = self._edit(item, index)
-        return line if edited is item else jsonio.dumps(edited)
+        return line if edited is item else jsonio.again(edited)
 
     def _edit(self, item: Any, index: int) -> Any:
         flags = self._plan.outline.flags[index]
@@ -101,6 +99,8 @@ class Editor:
         before = edited
         if flags & BLOB:
             edited = self._without_blobs(edited)
+        if calls := self._plan.shown.get(index):
+            self._show(edited, index, calls)
         if flags & (RESULT | OUTPUT | BLOB):
             edited = self._with_short_results(edited, index, recent=recent)
         if flags & COPIES and (edited is not before or not recent):

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from archiver import jsonio
-from archiver.compact.text import encode, last_line
+from archiver.compact.text import LAST_WINDOW, encode, last_line, tail
 
 Reason = Literal["superseded", "older"]
 
@@ -171,7 +171,7 @@ def conclude(text: str, *, is_error: bool) -> Conclusion:
     found = _EXIT.match(text[:64])
     failed = "error" if is_error else "ok"
     status = f"exit {int(found[1])}" if found else failed
-    return Conclusion(status, last_line(text, LINE_LIMIT))
+    return Conclusion(status, last_line(without_attachments(tail(text, LAST_WINDOW)), LINE_LIMIT))
 
 
 def _content(found: re.Match[str]) -> Content:

@@ -12,6 +12,7 @@ from archiver.compact.target import Kind, Target, target_of
 from archiver.compact.text import encode, one_line
 from archiver.model import Items
 from archiver.transcripts.dialect import Call, Dialect, Facts, ToolResult
+from archiver.transcripts.tools import Task, TaskList
 
 REASONING: Final = 1
 """The item holds reasoning."""
@@ -58,12 +59,13 @@ class Outline:
         self.link_to = array("Q")
         """Hashes of ids: each item's own (0: none), and each link from an item to another."""
         self.last_text = ""
-        self.todos: tuple[tuple[str, str], ...] = ()
         self.files: dict[str, int] = {}
         """Files written with success, each with its latest call, oldest first."""
         self.commands: dict[int, int] = {}
         """Latest call of each command, by its key, oldest first."""
         self._open: dict[str, int] = {}
+        self._tasks = TaskList()
+        self._asked = _Asked()
 
     @classmethod
     def of(cls, items: Items, dialect: Dialect, options: CompactOptions) -> Outline:
@@ -76,6 +78,11 @@ class Outline:
 
     def __len__(self) -> int:
         return len(self.flags)
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The plan that the agent keeps for itself, as it stands at the end."""
+        return self._tasks.tasks
 
     def see(self, item: Any, facts: Facts) -> None:
         """Take in the next item."""
@@ -103,9 +110,9 @@ class Outline:
             flags |= REASONING
             if self._dialect.without_reasoning(item) is None:
                 flags |= ALONE
-        limit = self._options.blob_limit
-        if any(len(blob.data) >= limit for blob in self._dialect.blobs(item)):
-            flags |= BLOB
+        for blob in self._dialect.blobs(item):
+            if len(blob.data) >= self._options.blob_limit:
+                flags |= BLOB
         return flags
 
     def _call(self, call: Call) -> None:
@@ -115,11 +122,10 @@ class Outline:
             self._open[call.id] = number
         if target.kind == "command":
             _latest(self.commands, self.calls.key[number], number, _COMMANDS_KEPT)
-        todos = todos_of(call)
-        if todos is not None:
-            self.todos = todos
+        self._tasks.called(call)
 
     def _result(self, index: int, result: ToolResult) -> int:
+        self._tasks.answered(result)
         number = self._open.pop(result.call_id, NO_CALL)
         self.result_item.append(index)
         self.result_call.append(number)
@@ -136,9 +142,9 @@ class Outline:
     def _links(self, index: int, item: Any) -> None:
         own, _ = self._dialect.link(item)
         self.own_link.append(0 if own is None else link_hash(own))
-        asked = _Asked()
-        self._dialect.relinked(item, asked)
-        for target in asked.ids:
+        self._asked.ids.clear()
+        self._dialect.relinked(item, self._asked)
+        for target in self._asked.ids:
             self.link_item.append(index)
             self.link_to.append(link_hash(target))
 
@@ -274,23 +280,6 @@ def link_hash(value: str) -> int:
 def byte_length(text: str) -> int:
     """Length in UTF-8, without encoding what is ASCII."""
     return len(text) if text.isascii() else len(encode(text))
-
-
-def todos_of(call: Call) -> tuple[tuple[str, str], ...] | None:
-    """The to-do list that a call sets, as (status, title), or None when it sets none."""
-    arguments = call.arguments
-    if not isinstance(arguments, Mapping):
-        return None
-    entries = arguments.get("todos", arguments.get("plan"))
-    if not isinstance(entries, list):
-        return None
-    found = []
-    for entry in entries:
-        if isinstance(entry, Mapping):
-            title = entry.get("content") or entry.get("step") or entry.get("title")
-            if isinstance(title, str):
-                found.append((str(entry.get("status", "")), title))
-    return tuple(found)
 
 
 def _latest(held: dict[Any, int], key: Any, number: int, limit: int) -> None:

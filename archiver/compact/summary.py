@@ -10,11 +10,12 @@ from archiver.compact.notes import Conclusion
 from archiver.compact.text import one_line
 from archiver.errors import UsageError
 from archiver.model import Evidence, Plan, Transcript
+from archiver.transcripts.tools import Task
 
 _LINE: Final = 300
 _SHOWN: Final = 30
 _LONGEST: Final = 1 << 20
-_DONE: Final = frozenset({"completed", "done"})
+_MARKS: Final = {"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +30,15 @@ class CommandRun:
 class SummaryFacts:
     """What a summary may be made of: redacted text only.
 
-    Files and commands come oldest first, each once, at its latest call; todos are (status, title) of the
-    latest list. They are the same before and after compaction. `previous` is the summary the checkpoint came
-    with, `transcript` the redacted transcript before compaction, to be read item by item.
+    Files and commands come oldest first, each once, at its latest call; `tasks` is the plan that the agent
+    keeps for itself. They are the same before and after compaction. `previous` is the summary that the
+    checkpoint came with, `transcript` the redacted transcript before compaction, to be read item by item.
     """
 
     objective: str
     files_written: tuple[str, ...]
     commands: tuple[CommandRun, ...]
-    todos: tuple[tuple[str, str], ...]
+    tasks: tuple[Task, ...]
     plan: Plan
     evidence: tuple[Evidence, ...]
     last_text: str
@@ -54,7 +55,7 @@ def default_summary(facts: SummaryFacts) -> str:
         ("Objective", [facts.objective] if facts.objective else []),
         ("Files written", facts.files_written),
         ("Commands, latest run of each", [_command(run) for run in facts.commands]),
-        ("Plan", [*_steps(facts.plan), *(_todo(status, title) for status, title in facts.todos)]),
+        ("Plan", [*_steps(facts.plan), *map(_task, facts.tasks)]),
         ("Evidence", [_evidence(evidence) for evidence in facts.evidence]),
         ("Last said", [facts.last_text] if facts.last_text else []),
     )
@@ -104,10 +105,8 @@ def _steps(plan: Plan) -> list[str]:
     ]
 
 
-def _todo(status: str, title: str) -> str:
-    if status in _DONE:
-        return f"[x] {title}"
-    return f"[>] {title}" if status == "in_progress" else f"[ ] {title}"
+def _task(task: Task) -> str:
+    return f"{_MARKS[task.status]} {task.title}"
 
 
 def _evidence(evidence: Evidence) -> str:

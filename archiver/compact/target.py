@@ -105,7 +105,7 @@ def _digest(word: str, value: Any) -> bytes:
     """16 bytes that stand for a value: enough to tell targets apart, small enough to keep one a call."""
     try:
         data = jsonio.canonical([word, value])
-    except NotSerialisableError:  # nested too deeply
+    except (NotSerialisableError, RecursionError):  # nested too deeply
         return b""
     except TypeError:  # lone surrogates and integers beyond 64 bits
         data = jsonio.dumps([word, value])
