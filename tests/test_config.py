@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from archiver.compact import CompactOptions
 from archiver.config import Limits, Settings, cache_home, config_home, data_home, load, state_home
 from archiver.config.loading import variable
 from archiver.config.settings import PATHS, leaves
@@ -39,7 +40,9 @@ def test_defaults_need_no_file() -> None:
     settings = load()
     assert settings.file is None
     assert settings.store.url is None
-    assert settings.limits == Limits(member=64 << 20, bundle=2 << 30, run=20 << 30, members=100_000)
+    assert settings.limits.model_dump() == {
+        "member": 64 << 20, "bundle": 2 << 30, "run": 20 << 30, "members": 100_000
+    }  # fmt: skip
     assert settings.freshness.max_age == timedelta(days=7)
     assert (settings.freshness.policy.stale, settings.freshness.policy.unknown) == ("block", "warn")
 
@@ -272,9 +275,15 @@ def test_no_duration(text: object) -> None:
         parse_duration(text)
 
 
-def test_the_limit_of_a_run() -> None:
-    limits = Limits.model_validate({"run": "1KiB"})
+def test_limits_of_the_configuration_are_checked(tmp_path: Path) -> None:
+    limits = load(write(tmp_path / "a.toml", '[limits]\nrun = "1KiB"\n')).limits
     limits.check_run("r", 1024)
-    with pytest.raises(LimitExceededError, match="run r would take 1025 bytes, the limit is 1KiB") as caught:
+    with pytest.raises(LimitExceededError, match="run r would have 1025 bytes"):
         limits.check_run("r", 1025)
-    assert "limits.run" in str(caught.value.remedy)
+
+
+def test_defaults_agree_with_the_stages_that_take_them() -> None:
+    settings = load()
+    assert settings.limits.model_dump() == Limits().model_dump()
+    assert settings.archive.keep_turns == CompactOptions().keep_turns
+    assert settings.archive.keep_full == CompactOptions().keep_full

@@ -17,6 +17,7 @@ from archiver.cli.restore import restore
 from archiver.cli.schema import schema
 from archiver.cli.show import show
 from archiver.cli.verify import verify
+from archiver.errors import UsageError
 
 
 def _new() -> typer.Typer:
@@ -55,8 +56,9 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def archiver(
+    context: typer.Context,
     config: Annotated[
         Path | None,
         typer.Option("--config", help="Configuration file instead of the one found.", metavar="FILE"),
@@ -71,3 +73,6 @@ def archiver(
     6 key unavailable, 7 a person must decide, 8 store unreachable or denied, 9 no such run, 1 anything else.
     """
     use_config(config)
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(UsageError.exit_code)

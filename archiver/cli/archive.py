@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -116,7 +117,8 @@ def _say(archived: Archived) -> None:
     if record.findings:
         listed = ", ".join(f"{rule} ({count})" for rule, count in sorted(record.findings.items()))
         output.line(f"  Credentials replaced, rotate them: {listed}")
-    output.line(f"  Next: archiver show {record.run}; archiver restore {record.run} --plan")
+    run = shlex.quote(record.run)
+    output.line(f"  Next: archiver show {run}; archiver restore {run} --plan")
 
 
 def _document(archived: Archived) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ def backup(keys: Keys) -> Iterator[str]:
         "Back up both key files now, offline or in a password manager: without the identity nothing that is "
         "saved can be opened, without the signing key no run can be continued."
     )
-    yield f"  cp -p {keys.identity_file} {keys.signing_file} /media/backup/"
+    yield f"  cp -p {shlex.join(map(str, (keys.identity_file, keys.signing_file)))} /media/backup/"
 
 
 def beside_store(made: Initialised) -> str:

@@ -81,7 +81,8 @@ def _wants_json(arguments: list[str]) -> bool:
 def _usage(error: typer.TyperException, name: str) -> UsageError:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else name
-    return UsageError(error.format_message(), remedy=f"see `{command} --help`")
+    message = error.format_message().replace("Value error, ", "")
+    return UsageError(message, remedy=f"see `{command} --help`")
 
 
 def _report(error: ArchiverError, as_json: bool) -> int:

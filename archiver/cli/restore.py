@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -117,7 +118,8 @@ def _say(report: Report, *, planned: bool) -> None:
 
 
 def _verdict(report: Report) -> str:
+    run = shlex.quote(report.run)
     if not report.blockers:
-        return f"Nothing stands against it: archiver restore {report.run}"
+        return f"Nothing stands against it: archiver restore {run}"
     accepts = " ".join(f"--accept {blocker.accept}" for blocker in report.blockers)
-    return f"Not safe to go on. If you know better: archiver restore {report.run} {accepts}"
+    return f"Not safe to go on. If you know better: archiver restore {run} {accepts}"

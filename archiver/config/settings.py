@@ -16,8 +16,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from archiver.config.values import Duration, Place, Places, Size, StoreUrl, Words, size_text
-from archiver.errors import LimitExceededError
+from archiver.config.values import Duration, Place, Places, Size, StoreUrl, Words
 from archiver.freshness import Policy
 from archiver.model import Frozen
 from archiver.model.limits import MAX_MEMBER, Limits
@@ -78,14 +77,6 @@ class LimitSettings(Limits):
     bundle: Size = Field(2 << 30, description="Bytes of one unpacked bundle.")
     run: Size = Field(20 << 30, description="Stored bytes of all bundles of a run.")
     members: Annotated[int, Field(ge=1)] = Field(100_000, description="Files in one bundle.")
-
-    def check_run(self, run: str, stored: int) -> None:
-        """Raise `LimitExceededError` when the bundles of a run take more than `run` bytes."""
-        if stored > self.run:
-            raise LimitExceededError(
-                f"the bundles of run {run} would take {stored} bytes, the limit is {size_text(self.run)}",
-                remedy="raise limits.run in archiver.toml, or go on under another --run-id",
-            )
 
 
 class FreshnessSettings(Frozen):
