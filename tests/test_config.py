@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from archiver.compact import CompactOptions
-from archiver.config import Limits, Settings, cache_home, config_home, data_home, load, state_home
+from archiver.config import Settings, cache_home, config_home, data_home, load, state_home
 from archiver.config.loading import variable
 from archiver.config.settings import PATHS, leaves
 from archiver.config.values import duration_text, parse_duration, parse_size, size_text
 from archiver.errors import ConfigError, LimitExceededError
+from archiver.model.limits import Limits
 
 
 @pytest.fixture(autouse=True)
