@@ -7,8 +7,7 @@ Shapes as in the Messages API reference (platform.claude.com/docs/en/api/message
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from archiver.transcripts.dialect import Blob, Call, Path, ToolResult, Usage
 from archiver.transcripts.places import put
@@ -19,8 +18,7 @@ REASONING = frozenset({"thinking", "redacted_thinking"})
 _BLOB_BLOCKS = frozenset({"image", "document"})
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """What a content says: client and server calls, results of client calls, its texts, and reasoning."""
 
     calls: tuple[Call, ...] = ()
@@ -67,6 +65,11 @@ def _result(block: dict[str, Any]) -> ToolResult:
     return ToolResult(block["tool_use_id"], joined_text(block.get("content")), block.get("is_error") is True)
 
 
+def has_result(content: Any) -> bool:
+    """True when a content holds a result of a client call."""
+    return isinstance(content, list) and any(map(_is_result, content))
+
+
 def joined_text(content: Any) -> str:
     """The text of a content, blocks joined by line ends; what is not text is left out."""
     if isinstance(content, str):
@@ -83,15 +86,16 @@ def usage_of(usage: Any) -> Usage | None:
     """Tokens of a response: `tokens_in` were not read from the cache, `tokens_cached` were."""
     if not isinstance(usage, dict):
         return None
+    get = usage.get
     return Usage(
-        tokens_in=_count(usage.get("input_tokens")) + _count(usage.get("cache_creation_input_tokens")),
-        tokens_out=_count(usage.get("output_tokens")),
-        tokens_cached=_count(usage.get("cache_read_input_tokens")),
+        _count(get("input_tokens")) + _count(get("cache_creation_input_tokens")),
+        _count(get("output_tokens")),
+        _count(get("cache_read_input_tokens")),
     )
 
 
 def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    return value if type(value) is int and value > 0 else 0
 
 
 def blobs(content: Any, base: Path) -> Iterator[Blob]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 from archiver.transcripts import blocks, sealed
@@ -31,7 +32,7 @@ _ID_LISTS = frozenset({"compactedToolIds", "retractedMessageUuids", "clearedAtta
 _NESTED = (("data", "message"), ("data", "normalizedMessages"))
 """Lines of a sub-agent that a progress line repeats."""
 _PICTURE: Path = ("toolUseResult", "file", "base64")
-_COPIES = ("toolUseResult", "tool_use_result")
+_COPIES = frozenset({"toolUseResult", "tool_use_result"})
 _COPIED = (
     "isSidechain",
     "userType",
@@ -58,23 +59,44 @@ class ClaudeCode:
         if item.get("type") not in ("user", "assistant") or not isinstance(message, dict):
             return _meta_facts(item)
         said = blocks.said(message.get("content"))
-        person = item["type"] == "user" and _person(item)
+        stated = (
+            _moment(item.get("timestamp")),
+            _session(item),
+            _text(item.get("cwd")),
+            _text(item.get("gitBranch")),
+            _model(message.get("model")),
+            _harness(item.get("version")),
+        )
+        if item["type"] == "user":
+            person = said.texts and _person(item)
+            instruction = typed(said.texts) if person else ""
+            return Facts(
+                "user",
+                (),
+                said.results,
+                instruction,
+                "",
+                False,
+                None,
+                _branch(item),
+                False,
+                None,
+                None,
+                *stated,
+            )
         return Facts(
-            item["type"],
-            calls=said.calls,
-            results=said.results,
-            instruction=typed(said.texts) if person else "",
-            text="\n".join(said.texts) if item["type"] == "assistant" else "",
-            has_reasoning=said.has_reasoning,
-            message=_text(message.get("id")) if item["type"] == "assistant" else None,
-            branch=_branch(item),
-            usage=blocks.usage_of(message.get("usage")),
-            at=_moment(item.get("timestamp")),
-            session=_session(item),
-            cwd=_text(item.get("cwd")),
-            git_branch=_text(item.get("gitBranch")),
-            model=_model(message.get("model")),
-            harness=_harness(item.get("version")),
+            "assistant",
+            said.calls,
+            said.results,
+            "",
+            "\n".join(said.texts),
+            said.has_reasoning,
+            _text(message.get("id")),
+            _branch(item),
+            False,
+            blocks.usage_of(message.get("usage")),
+            None,
+            *stated,
         )
 
     def opaque(self, path: Path, item: Any = None) -> bool:
@@ -100,9 +122,9 @@ class ClaudeCode:
         return item if changed is item else self.fold(changed)
 
     def fold(self, item: Any) -> Any:
-        if not isinstance(item, dict) or not any(key in item for key in _COPIES):
+        if not isinstance(item, dict) or not ("toolUseResult" in item or "tool_use_result" in item):
             return item
-        if not blocks.said(at(item, _CONTENT)).results:
+        if not blocks.has_result(at(item, _CONTENT)):
             return item
         return {key: value for key, value in item.items() if key not in _COPIES}
 
@@ -128,11 +150,7 @@ class ClaudeCode:
         return _text(item.get("uuid")), _text(item.get("parentUuid"))
 
     def blobs(self, item: Any) -> Iterator[Blob]:
-        yield from blocks.blobs(at(item, _CONTENT), _CONTENT)
-        picture = at(item, ("toolUseResult", "file"))
-        if isinstance(picture, dict) and isinstance(picture.get("base64"), str):
-            media = _text(picture.get("type")) or "application/octet-stream"
-            yield Blob(_PICTURE, media, picture["base64"])
+        return chain(blocks.blobs(at(item, _CONTENT), _CONTENT), _picture(item))
 
     def replace_blob(self, item: Any, path: Path, text: str) -> Any:
         if path[0] == "toolUseResult":
@@ -162,7 +180,7 @@ class ClaudeCode:
         if content == []:
             return None
         changed = _with_content(item, content)
-        if changed is item or blocks.said(content).results:
+        if changed is item or blocks.has_result(content):
             return changed
         return {key: value for key, value in changed.items() if key not in _COPIES}
 
@@ -181,6 +199,15 @@ class ClaudeCode:
             line["timestamp"] = before["timestamp"]
         line["isSynthetic"] = True
         return line
+
+
+def _picture(item: Any) -> Iterator[Blob]:
+    """The copy of an image that a result line carries."""
+    copy = item.get("toolUseResult") if isinstance(item, dict) else None
+    picture = copy.get("file") if isinstance(copy, dict) else None
+    if isinstance(picture, dict) and isinstance(picture.get("base64"), str):
+        media = _text(picture.get("type")) or "application/octet-stream"
+        yield Blob(_PICTURE, media, picture["base64"])
 
 
 def _meta_facts(item: dict[str, Any]) -> Facts:
@@ -219,8 +246,8 @@ def _person(item: dict[str, Any]) -> bool:
     origin = item.get("origin")
     if isinstance(origin, dict) and origin.get("kind") not in ("human", "cli", None):
         return False
-    hidden = any(item.get(key) for key in ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly"))
-    return _branch(item) is None and not hidden and item.get("isSynthetic") is not True
+    hidden = item.get("isMeta") or item.get("isCompactSummary") or item.get("isVisibleInTranscriptOnly")
+    return not hidden and not item.get("isSynthetic") and _branch(item) is None
 
 
 def _branch(item: dict[str, Any]) -> str | None:
@@ -246,6 +273,8 @@ def _moment(value: Any) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(value)
+        if moment.tzinfo is UTC:
+            return moment
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         return None

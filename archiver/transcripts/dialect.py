@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 Role = Literal["system", "user", "assistant", "tool", "meta"]
 Path = tuple[str | int, ...]
 """Where a leaf sits inside one item: object keys and array indexes, outermost first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """One tool call of the model."""
 
     id: str
@@ -23,8 +22,7 @@ class Call:
     """True when no result item is due: a server tool, a terminal call, an approval that waits."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(NamedTuple):
     """The answer to one call; `text` is its text content joined by line ends."""
 
     call_id: str
@@ -32,8 +30,7 @@ class ToolResult:
     is_error: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """Tokens of one model response."""
 
     tokens_in: int = 0
@@ -41,8 +38,7 @@ class Usage:
     tokens_cached: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """What one item says; an item is a line of a JSONL transcript or one element of a messages array."""
 
     role: Role

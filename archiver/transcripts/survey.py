@@ -10,7 +10,6 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import IntFlag
 from typing import Any, Final
 
 from archiver import jsonio
@@ -24,17 +23,17 @@ ROLES: Final[tuple[Role, ...]] = ("meta", "system", "user", "assistant", "tool")
 _CODES: Final = {role: code for code, role in enumerate(ROLES)}
 
 
-class Flag(IntFlag):
-    """What an item holds."""
+class Flag:
+    """What an item holds: bits of an entry of `PartSurvey.flags`."""
 
-    CALLS = 1
-    RESULTS = 2
-    REASONING = 4
-    FOLDABLE = 8
-    BLOBS = 16
-    INSTRUCTION = 32
-    BOUNDARY = 64
-    BRANCH = 128
+    CALLS: Final = 1
+    RESULTS: Final = 2
+    REASONING: Final = 4
+    FOLDABLE: Final = 8
+    BLOBS: Final = 16
+    INSTRUCTION: Final = 32
+    BOUNDARY: Final = 64
+    BRANCH: Final = 128
     """It belongs to a side conversation (of this part, also in a part that is all side conversation)."""
 
 
@@ -114,7 +113,7 @@ class PartSurvey:
     def role(self, item: int) -> Role:
         return ROLES[self.roles[item]]
 
-    def has(self, item: int, flag: Flag) -> bool:
+    def has(self, item: int, flag: int) -> bool:
         return bool(self.flags[item] & flag)
 
     @property
@@ -134,16 +133,17 @@ def survey(
     `header` is that of a `json` part, for the system prompt and the model. `watch` sees each item with its
     facts on the way, so that others need no pass of their own.
     """
-    surveyor = _Surveyor(dialect)
+    surveyor = Surveyor(dialect)
     for line, item in () if part_items.raw else part_items.pairs():
-        facts = dialect.facts(item)
-        surveyor.see(line, item, facts)
+        facts = surveyor.see(line, item)
         if watch is not None:
             watch(item, facts)
     return surveyor.finish(header)
 
 
-class _Surveyor:
+class Surveyor:
+    """Surveys items as they pass by; for who has them parsed anyway. `finish` gives the result."""
+
     def __init__(self, dialect: Dialect) -> None:
         self.out = PartSurvey()
         self._dialect = dialect
@@ -155,7 +155,9 @@ class _Surveyor:
         self._opened = False
         self._commands: dict[str, str] = {}
 
-    def see(self, line: bytes, item: Any, facts: Facts) -> None:
+    def see(self, line: bytes, item: Any) -> Facts:
+        """Take in the next item and give its facts."""
+        facts = self._dialect.facts(item)
         out = self.out
         self._turn(facts)
         index = len(out.roles)
@@ -168,6 +170,7 @@ class _Surveyor:
         for result in facts.results:
             self._result(index, result, facts)
         self._run(index, facts)
+        return facts
 
     def _turn(self, facts: Facts) -> None:
         if facts.role not in ("user", "assistant"):
@@ -186,16 +189,24 @@ class _Surveyor:
 
     def _flags(self, facts: Facts, item: Any) -> int:
         dialect = self._dialect
-        return (
-            (Flag.CALLS if facts.calls else 0)
-            | (Flag.RESULTS if facts.results else 0)
-            | (Flag.REASONING if facts.has_reasoning else 0)
-            | (Flag.FOLDABLE if dialect.fold(item) is not item else 0)
-            | (Flag.BLOBS if next(dialect.blobs(item), None) is not None else 0)
-            | (Flag.INSTRUCTION if facts.instruction else 0)
-            | (Flag.BOUNDARY if facts.boundary else 0)
-            | (Flag.BRANCH if facts.branch is not None else 0)
-        )
+        flags = 0
+        if facts.calls:
+            flags |= Flag.CALLS
+        if facts.results:
+            flags |= Flag.RESULTS
+        if facts.has_reasoning:
+            flags |= Flag.REASONING
+        if facts.instruction:
+            flags |= Flag.INSTRUCTION
+        if facts.boundary:
+            flags |= Flag.BOUNDARY
+        if facts.branch is not None:
+            flags |= Flag.BRANCH
+        if dialect.fold(item) is not item:
+            flags |= Flag.FOLDABLE
+        if next(dialect.blobs(item), None) is not None:
+            flags |= Flag.BLOBS
+        return flags
 
     def _call(self, index: int, call: Call) -> None:
         self._tasks.called(call)
@@ -230,7 +241,7 @@ class _Surveyor:
             run.first_at = run.first_at or facts.at
             run.last_at = max(run.last_at or facts.at, facts.at)
         run.session = run.session or facts.session
-        run.cwd = facts.cwd or run.cwd
+        run.cwd = run.cwd or facts.cwd
         run.git_branch = facts.git_branch or run.git_branch
         run.model = facts.model or run.model
         run.harness = facts.harness or run.harness
@@ -246,7 +257,8 @@ class _Surveyor:
         if facts.boundary and facts.branch == self._home:
             self.out.boundary = index
 
-    def finish(self, header: Any) -> PartSurvey:
+    def finish(self, header: Any = None) -> PartSurvey:
+        """The survey of all that was seen."""
         out = self.out
         total = self._usage
         out.facts.tokens_in, out.facts.tokens_out, out.facts.tokens_cached = (
