@@ -50,7 +50,7 @@ def list_runs(
             }
         )
     else:
-        output.table(_COLUMNS, [_row(head) for head in heads], fold=("RUN",))
+        output.table(_COLUMNS, [_row(head) for head in heads], cut=("TASK", "PHASE", "NOTE"))
         if output.tty() and not heads:
             output.line("No runs." if start is None and not task and not outcome else "No such runs.")
     for head in broken:
@@ -60,7 +60,7 @@ def list_runs(
         raise typer.Exit(max(head.error.exit_code for head in broken if head.error))
 
 
-_COLUMNS = ("RUN", "NO", "SAVED", "OUTCOME", "TASK", "STORED", "FOUND", "PHASE", "NOTE")
+_COLUMNS = ("RUN", "NO", "SAVED (UTC)", "OUTCOME", "TASK", "STORED", "FOUND", "PHASE", "NOTE")
 
 
 def _wanted(head: Head, task: str | None, outcome: str | None, start: datetime | None) -> bool:
@@ -94,9 +94,9 @@ def _record_row(record: Record) -> tuple[Any, ...]:
         record.seq,
         moment(record.recorded_at) if people else utc_text(record.recorded_at),
         record.outcome,
-        record.task,
+        "" if people and record.task == record.run else record.task,
         size(record.sizes.stored) if people else record.sizes.stored,
-        sum(record.findings.values()),
+        (sum(record.findings.values()) or "") if people else sum(record.findings.values()),
         record.phase,
         record.note,
     )

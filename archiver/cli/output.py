@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NoReturn, TextIO
 
 import typer
@@ -49,27 +49,28 @@ def row(cells: Sequence[object]) -> None:
     _write(sys.stdout, "\t".join(safe_text(cell) or "-" for cell in cells) + "\n")
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, fold: Sequence[str] = ()) -> None:
+def table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    cut: Collection[str] = (),
+    fold: Collection[str] = (),
+) -> None:
     """Rows as a table at a terminal, else tab-separated without a header.
 
-    Columns in `fold` are never cut: a run id has to be copied whole.
+    At a terminal, columns that are empty everywhere are left out. To fit, those in `cut` are cut and those in
+    `fold` go over several lines; no others, because an id has to be copied whole.
     """
     if not tty():
         for cells in rows:
             row(cells)
         return
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    texts = [[safe_text(cell) for cell in cells] for cells in rows]
+    used = [at for at in range(len(columns)) if any(cells[at] for cells in texts)]
+    if used:
+        from archiver.cli.rich_table import show
 
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-    for column in columns:
-        kept = column in fold
-        shown.add_column(column, overflow="fold" if kept else "ellipsis", no_wrap=not kept)
-    for cells in rows:
-        shown.add_row(*(Text(safe_text(cell)) for cell in cells))
-    Console(file=sys.stdout, highlight=False, markup=False, emoji=False).print(shown)
+        show([columns[at] for at in used], [[cells[at] for at in used] for cells in texts], cut, fold)
 
 
 def facts(pairs: Sequence[tuple[str, object]]) -> None:

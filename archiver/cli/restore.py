@@ -88,7 +88,7 @@ def _say(report: Report, *, planned: bool) -> None:
             ("outcome", record.outcome),
             ("phase", record.phase),
             ("note", record.note),
-            ("state of", moment(record.checkpoint_at)),
+            ("state of", f"{moment(record.checkpoint_at)} UTC"),
             ("size", size(record.bundle.unpacked) if record.bundle else ""),
             ("signed by", report.writer),
             ("chain", report.chain),
@@ -105,8 +105,10 @@ def _say(report: Report, *, planned: bool) -> None:
         [(v.probe, v.state + (" (accepted)" if v.accepted else ""), v.evidence) for v in report.freshness],
         fold=("EVIDENCE",),
     )
+    shown = {f"{verdict.probe} is UNKNOWN: {verdict.evidence}" for verdict in report.freshness}
     for warning in report.warnings:
-        output.problem("warning", warning, None, style="1;33")
+        if not output.tty() or warning not in shown:  # at a terminal the table has just said it
+            output.problem("warning", warning, None, style="1;33")
     for blocker in report.blockers:
         output.problem("blocked", blocker.reason, blocker.remedy)
     if not planned:

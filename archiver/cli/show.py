@@ -50,14 +50,14 @@ def show(
         return
     output.facts(_facts(chain))
     output.heading("Checkpoints")
-    output.table(_COLUMNS, [_row(link.record) for link in chain.links])
+    output.table(_COLUMNS, [_row(link.record) for link in chain.links], cut=("PHASE", "NOTE"))
     if items:
         output.heading(f"Last {len(items)} items")
         for item in items:
             output.line(item["text"])
 
 
-_COLUMNS = ("NO", "KIND", "SAVED", "OUTCOME", "TURN", "STORED", "PHASE", "NOTE")
+_COLUMNS = ("NO", "KIND", "SAVED (UTC)", "OUTCOME", "TURN", "STORED", "PHASE", "NOTE")
 
 
 def _facts(chain: Chain) -> list[tuple[str, object]]:
@@ -74,9 +74,9 @@ def _facts(chain: Chain) -> list[tuple[str, object]]:
         ("outcome", record.outcome),
         ("phase", record.phase),
         ("note", record.note),
-        ("state of", moment(record.checkpoint_at)),
-        ("saved", moment(record.recorded_at)),
-        ("started", moment(record.created_at)),
+        ("state of", f"{moment(record.checkpoint_at)} UTC"),
+        ("saved", f"{moment(record.recorded_at)} UTC"),
+        ("started", f"{moment(record.created_at)} UTC"),
         ("turn", record.turn),
         ("tokens", f"{spend.tokens_in} in, {spend.tokens_out} out, {spend.tokens_cached} cached"),
         ("cost", f"{spend.cost:.2f} {spend.currency}" if spend.cost else ""),

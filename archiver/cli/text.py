@@ -60,4 +60,4 @@ def moment(at: datetime) -> str:
     """A time for people, in UTC to the minute."""
     from datetime import UTC
 
-    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")

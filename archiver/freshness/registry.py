@@ -79,7 +79,7 @@ def _judge(
         elif name in captured:
             yield _unknown(name, "this version has no such probe", "restore with the release that saved it")
         else:
-            yield _unknown(name, "the checkpoint does not hold what this probe compares with", None)
+            yield _unknown(name, "nothing was recorded for it when the checkpoint was saved", None)
 
 
 def _verdict(name: str, call: _Call[Verdict], deadline: float, timeout: float) -> Verdict:
