@@ -44,6 +44,8 @@ class Plan:
     """Places whose results are added to this one."""
     sound: set[int] = field(default_factory=set)
     dangling: dict[int, str] = field(default_factory=dict)
+    gone: dict[str, str | None] = field(default_factory=dict)
+    """Ids of items of which nothing is left, with the ids of their parents."""
     note: set[int] = field(default_factory=set)
     """Items before which the lost beginning has to be spoken for."""
 
@@ -65,7 +67,7 @@ def plan(items: Iterable[Any], dialect: Dialect, problems: Sequence[Problem]) ->
     late: set[str] = set()
     for problem in problems:
         _take(problem, made, unanswered, late)
-    if unanswered or late:
+    if unanswered or made.drop:
         for place in _Finder(made, dialect, unanswered, late).places(items):
             if place.own_item:
                 made.behind[place.after].append(place)
@@ -140,7 +142,7 @@ class _Finder:
                 self._wanted.append(place)
 
     def _answer(self, index: int, item: Any, facts: Facts) -> None:
-        kept = index not in self._plan.drop or self._plan.dropped(index, item, self._dialect) is not None
+        kept = self._kept(index, item)
         place = self._now.get(facts.branch)
         if place is not None:
             place.answering = True
@@ -154,6 +156,14 @@ class _Finder:
             if result.call_id in self._called and self._is_late(index, result):
                 call, home = self._called.pop(result.call_id)
                 home.moved.append((call, result))
+
+    def _kept(self, index: int, item: Any) -> bool:
+        if index not in self._plan.drop or self._plan.dropped(index, item, self._dialect) is not None:
+            return True
+        own, parent = self._dialect.link(item)
+        if own is not None:
+            self._plan.gone[own] = parent
+        return False
 
     def _is_late(self, index: int, result: ToolResult) -> bool:
         return self._plan.drop[index][result.call_id] > 0

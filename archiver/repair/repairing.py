@@ -142,7 +142,7 @@ class _Emitter:
         self.changed = False
         self._dialect = dialect
         self._plan = made
-        self._links: dict[str, str | None] = {}
+        self._links: dict[str, str | None] = dict(made.gone)
         """Ids that later items must not link to, each with the id to link to instead."""
         self._last: str | None = None
 
@@ -163,7 +163,7 @@ class _Emitter:
 
     def _new(self, item: Any) -> bytes:
         self.changed = True
-        return jsonio.dumps(item)
+        return jsonio.again(item)
 
     def _relinked(self, index: int, item: Any) -> Any:
         lost = self._plan.dangling.get(index)
