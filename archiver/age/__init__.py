@@ -1,0 +1,32 @@
+"""The age v1 container (https://age-encryption.org/v1): seal to recipients, open with identities."""
+
+from archiver.age.container import Sealed, Sealer, read_header, seal, unseal
+from archiver.age.hints import LABEL, hint
+from archiver.age.keys import generate, parse_identity, parse_recipient, read_identities, write_identity
+from archiver.age.protocols import Identity, Recipient
+from archiver.age.scrypt import ScryptIdentity, ScryptRecipient, WorkFactor
+from archiver.age.stream import Unsealer
+from archiver.age.x25519 import X25519Identity, X25519Recipient
+
+__all__ = [
+    "LABEL",
+    "Identity",
+    "Recipient",
+    "ScryptIdentity",
+    "ScryptRecipient",
+    "Sealed",
+    "Sealer",
+    "Unsealer",
+    "WorkFactor",
+    "X25519Identity",
+    "X25519Recipient",
+    "generate",
+    "hint",
+    "parse_identity",
+    "parse_recipient",
+    "read_header",
+    "read_identities",
+    "seal",
+    "unseal",
+    "write_identity",
+]

@@ -1,0 +1,145 @@
+"""Seal and unseal: header, file key, MAC, payload, in this order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from archiver.age import header as headers
+from archiver.age import hints, scrypt, stream
+from archiver.age.feed import Feed
+from archiver.age.header import Header, Stanza
+from archiver.age.primitives import FILE_KEY_SIZE
+from archiver.age.protocols import Identity, RandomSource, Recipient
+from archiver.age.stream import ChunkWriter, Unsealer
+from archiver.errors import HeaderError, HeaderMacError, KeyUnavailableError, UsageError
+
+_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A finished age file: SHA-256 (hex) and length of its payload (all after the header), and its keys."""
+
+    payload_sha256: str
+    payload_length: int
+    fingerprints: tuple[str, ...]
+
+
+class Sealer:
+    """Seals what is written to it. Only `close` gives the file its end: without it nothing opens whole."""
+
+    def __init__(self, chunks: ChunkWriter, fingerprints: tuple[str, ...]) -> None:
+        self._chunks = chunks
+        self._fingerprints = fingerprints
+
+    def write(self, data: bytes | bytearray | memoryview) -> int:
+        """Seal `data`; returns its length. `UsageError` after `close` or after `out` has raised."""
+        return self._chunks.write(data)
+
+    def close(self) -> Sealed:
+        """Write the last chunk; `UsageError` when called again or after `out` has raised."""
+        self._chunks.close()
+        return Sealed(self._chunks.sha256.hexdigest(), self._chunks.length, self._fingerprints)
+
+
+def seal(
+    recipients: Iterable[Recipient], out: Callable[[bytes], object], *, random: RandomSource = os.urandom
+) -> Sealer:
+    """Begin an age file that each of `recipients` can open; its bytes go to `out` in order.
+
+    Raises `UsageError` for no recipients or for such that may not share a file, and `LimitExceededError` for
+    more than a header holds.
+    """
+    each = _compatible(recipients)
+    file_key = random(FILE_KEY_SIZE)
+    fingerprints = tuple(recipient.fingerprint for recipient in each)
+    stanzas = [stanza for recipient in each for stanza in recipient.wrap(file_key)]
+    if fingerprints != (scrypt.FINGERPRINT,):
+        stanzas.insert(0, hints.make(fingerprints))
+    out(headers.make(tuple(stanzas), file_key).marshal())
+    nonce = random(stream.NONCE_SIZE)
+    return Sealer(ChunkWriter(stream.payload_cipher(file_key, nonce), nonce, out), fingerprints)
+
+
+def unseal(identities: Iterable[Identity], source: BinaryIO, *, name: str = "the age file") -> Unsealer:
+    """Open an age file with the first identity that fits; `name` is what errors call it.
+
+    Raises `HeaderError`, `KeyUnavailableError` (with the fingerprints that the file's hint names) and
+    `HeaderMacError`; reading raises `PayloadError`.
+    """
+    feed = Feed(source)
+    try:
+        header = headers.read(feed)
+        scrypt.refuse_company(header.stanzas)
+        file_key = _unwrap(tuple(identities), header, name)
+        if not header.is_authentic(file_key):
+            raise HeaderMacError(f"the header of {name} was changed after it was written")
+        nonce = stream.read_nonce(feed)
+    except HeaderError as error:
+        raise HeaderError(f"{name} is not a canonical age file: {error}") from error
+    cipher = stream.payload_cipher(file_key, nonce)
+    return Unsealer(feed, cipher, nonce, name=name, fingerprints=hints.hint(header))
+
+
+def read_header(source: BinaryIO) -> Header:
+    """Parse the header alone, without any key; nothing in it is authenticated. `HeaderError`."""
+    return headers.read(Feed(source))
+
+
+def _compatible(recipients: Iterable[Recipient]) -> list[Recipient]:
+    each = list(recipients)
+    if not each:
+        raise UsageError("there is no recipient to seal to", remedy="name at least one `age1…` recipient")
+    labels = each[0].labels()
+    if any(recipient.labels() != labels for recipient in each[1:]):
+        raise UsageError(
+            "the recipients may not share a file: "
+            + ", ".join(dict.fromkeys(recipient.fingerprint for recipient in each)),
+            remedy="a passphrase stands alone, and post-quantum recipients stand only beside such",
+        )
+    return list({recipient.fingerprint: recipient for recipient in each}.values())
+
+
+def _unwrap(identities: Sequence[Identity], header: Header, name: str) -> bytes:
+    for identity in identities:
+        file_key = identity.unwrap(header.stanzas)
+        if file_key is not None:
+            return file_key
+    raise _no_key(identities, header, name)
+
+
+def _no_key(identities: Sequence[Identity], header: Header, name: str) -> KeyUnavailableError:
+    fingerprints = hints.hint(header)
+    phrases = sum(identity.fingerprint == scrypt.FINGERPRINT for identity in identities)
+    if fingerprints == (scrypt.FINGERPRINT,):
+        tried = "the passphrase given does not open it" if phrases else "no passphrase was given"
+        return KeyUnavailableError(
+            f"{name} is locked with a passphrase: {tried}",
+            fingerprints=fingerprints,
+            remedy="give the passphrase it was sealed with",
+        )
+    keys = len(identities) - phrases
+    tried = (
+        f"none of the {keys} identities given opens it" if keys > 1 else "the identity given does not open it"
+    )
+    if not keys:
+        tried = "it is locked to keys, not with a passphrase" if phrases else "no identity was given"
+    return KeyUnavailableError(
+        f"{name}: {tried}; {_openers(header.stanzas, fingerprints)}",
+        fingerprints=fingerprints,
+        remedy="give an identity file that holds one of these keys",
+    )
+
+
+def _openers(stanzas: Sequence[Stanza], fingerprints: tuple[str, ...]) -> str:
+    if not fingerprints:
+        return f"it has {len(stanzas)} stanzas and does not say which keys open it"
+    shown = ", ".join(fingerprints[:_SHOWN]) + (", …" if len(fingerprints) > _SHOWN else "")
+    return (
+        f"it opens with the key {shown}"
+        if len(fingerprints) == 1
+        else f"it opens with one of the keys {shown}"
+    )

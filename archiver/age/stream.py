@@ -1,0 +1,231 @@
+"""The payload of an age file: 64 KiB chunks, each under ChaCha20-Poly1305 with its number and a last-flag.
+
+    payload     = nonce (16 bytes) ‖ chunk…
+    payload key = HKDF-SHA-256(file key, salt = nonce, info = "payload")
+    chunk       = ChaCha20-Poly1305(payload key, nonce = number ‖ flag, at most 64 KiB of plaintext)
+    number      = 0, 1, … in 11 bytes, big endian
+    flag        = 0x01 for the last chunk, 0x00 for all before it
+
+Only the last chunk may be short, and it is empty only when there is no plaintext at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections import deque
+from collections.abc import Callable
+from typing import BinaryIO
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+from archiver.age.feed import Feed
+from archiver.age.primitives import hkdf
+from archiver.errors import HeaderError, PayloadError, UsageError
+
+CHUNK = 64 * 1024
+NONCE_SIZE = 16
+
+_SEALED_CHUNK = CHUNK + 16
+_BLOCK = 8 * _SEALED_CHUNK
+"""Bytes read from the source at once."""
+
+
+def payload_cipher(file_key: bytes, nonce: bytes) -> ChaCha20Poly1305:
+    return ChaCha20Poly1305(hkdf(file_key, salt=nonce, info=b"payload"))
+
+
+def read_nonce(feed: Feed) -> bytes:
+    """The payload's nonce; `HeaderError` if the file ends before it, as age's test vectors have it."""
+    nonce = feed.take(NONCE_SIZE)
+    if len(nonce) < NONCE_SIZE:
+        raise HeaderError("the file ends before its payload begins")
+    return nonce
+
+
+def _chunk_nonce(number: int, last: bool) -> bytes:
+    return number.to_bytes(11, "big") + (b"\1" if last else b"\0")
+
+
+class ChunkWriter:
+    """Seals what is written in chunks and hands each to `out`; holds back at most one chunk.
+
+    `sha256` and `length` are those of the payload so far, the nonce included.
+    """
+
+    def __init__(self, cipher: ChaCha20Poly1305, nonce: bytes, out: Callable[[bytes], object]) -> None:
+        self._cipher = cipher
+        self._out = out
+        self._held = bytearray()
+        self._number = 0
+        self._open = True
+        self.sha256 = hashlib.sha256()
+        self.length = 0
+        self._emit(nonce)
+
+    def write(self, data: bytes | bytearray | memoryview) -> int:
+        """Seal as many bytes as can be; a chunk goes out once it is known not to be the last."""
+        self._refuse_closed()
+        view = memoryview(data).cast("B")
+        size = len(view)
+        if self._held:
+            missing = CHUNK - len(self._held)
+            self._held += view[:missing]
+            view = view[missing:]
+            if not view:
+                return size
+            self._seal(self._held, last=False)
+            self._held = bytearray()
+        whole = max(len(view) - 1, 0) // CHUNK * CHUNK
+        for at in range(0, whole, CHUNK):
+            self._seal(view[at : at + CHUNK], last=False)
+        self._held += view[whole:]
+        return size
+
+    def close(self) -> None:
+        """Seal the last chunk; nothing can be written after it."""
+        self._refuse_closed()
+        self._seal(self._held, last=True)
+        self._open = False
+
+    def _seal(self, chunk: bytearray | memoryview, *, last: bool) -> None:
+        sealed = self._cipher.encrypt(_chunk_nonce(self._number, last), chunk, None)
+        self._number += 1
+        self._emit(sealed)
+
+    def _emit(self, data: bytes) -> None:
+        self.sha256.update(data)
+        self.length += len(data)
+        self._open = False  # a file whose output failed half-way must not get an end
+        self._out(data)
+        self._open = True
+
+    def _refuse_closed(self) -> None:
+        if not self._open:
+            raise UsageError("the age file was closed, or writing it has failed: nothing can be added")
+
+
+class Unsealer(io.BufferedIOBase, BinaryIO):
+    """The plaintext of an age file as a binary stream that gives out authenticated bytes only.
+
+    `read(n)` returns fewer than `n` bytes only at the proven end, so a short answer never hides a truncated
+    file; `read1(n)` returns what the next chunk has. `PayloadError` on the first chunk that is not authentic,
+    on a missing or empty last chunk and on anything after it; the stream stays failed from then on.
+    Closing it leaves the source open: that belongs to whoever opened it.
+    """
+
+    def __init__(
+        self, feed: Feed, cipher: ChaCha20Poly1305, nonce: bytes, *, name: str, fingerprints: tuple[str, ...]
+    ) -> None:
+        super().__init__()
+        self._name = name
+        self.fingerprints = fingerprints
+        """What the authenticated header says of its recipients; empty if it has no hint."""
+        self._feed = feed
+        self._cipher = cipher
+        self._number = 0
+        self._saw_last = False
+        self._ended = False
+        self._failure: str | None = None
+        self._chunks: deque[bytes] = deque()
+        self._head = memoryview(b"")
+        self._sha256 = hashlib.sha256(nonce)
+        self._length = len(nonce)
+
+    @property
+    def name(self) -> str:
+        """What errors call the file."""
+        return self._name
+
+    @property
+    def payload_sha256(self) -> str:
+        """SHA-256 (hex) of the payload, nonce and chunks; `PayloadError` before the end was read."""
+        self._demand_end()
+        return self._sha256.hexdigest()
+
+    @property
+    def payload_length(self) -> int:
+        """Bytes of the payload, nonce and chunks; `PayloadError` before the end was read."""
+        self._demand_end()
+        return self._length
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Exactly `size` bytes, or all that is left; fewer only at the end of an intact file."""
+        pieces: list[bytes | memoryview] = []
+        wanted = -1 if size is None else size
+        while wanted:
+            piece = self._piece(wanted)
+            if not piece:
+                break
+            pieces.append(piece)
+            wanted -= len(piece) if wanted > 0 else 0
+        return bytes(pieces[0]) if len(pieces) == 1 else b"".join(pieces)
+
+    def read1(self, size: int = -1, /) -> bytes:
+        """Up to `size` bytes of one chunk; `b""` only at the end of an intact file."""
+        return bytes(self._piece(size)) if size else b""
+
+    def _piece(self, limit: int) -> bytes | memoryview:
+        """The next bytes of one chunk, at most `limit` of them unless it is negative; empty at the end."""
+        if self.closed:
+            raise ValueError("read of a closed file")
+        if not self._head:
+            while not (self._chunks or self._ended):
+                if self._failure is not None:
+                    raise PayloadError(f"{self._name} {self._failure}")
+                self._fill()
+            if not self._chunks:
+                return b""
+            chunk = self._chunks.popleft()
+            if limit < 0 or len(chunk) <= limit:
+                return chunk
+            self._head = memoryview(chunk)
+        cut = len(self._head) if limit < 0 else limit
+        piece, self._head = self._head[:cut], self._head[cut:]
+        return piece
+
+    def _fill(self) -> None:
+        """Open the next block; the chunks before a bad one can still be read, then the stream fails."""
+        self._failure = "failed while it was read"  # stays if the source raises
+        block = self._feed.take(_BLOCK)
+        self._failure = None
+        self._sha256.update(block)
+        self._length += len(block)
+        view = memoryview(block)
+        for at in range(0, len(view), _SEALED_CHUNK):
+            self._failure = self._open_chunk(view[at : at + _SEALED_CHUNK])
+            if self._failure is not None:
+                return
+        if len(view) < _BLOCK:
+            self._ended = self._saw_last
+            self._failure = None if self._ended else "ends without its last chunk: it was cut off"
+
+    def _open_chunk(self, sealed: memoryview) -> str | None:
+        """Decrypt one chunk into the queue; returns what is wrong with it."""
+        if self._saw_last:
+            return "has data after its last chunk"
+        plain = self._decrypt(sealed, last=False) if len(sealed) == _SEALED_CHUNK else None
+        if plain is None:
+            plain = self._decrypt(sealed, last=True)
+            self._saw_last = plain is not None
+        if plain is None:
+            return f"was changed or cut off in chunk {self._number} of its payload"
+        if not plain and self._number:
+            return "has an empty last chunk after others"
+        self._number += 1
+        self._chunks.append(plain)
+        return None
+
+    def _decrypt(self, sealed: memoryview, *, last: bool) -> bytes | None:
+        try:
+            return self._cipher.decrypt(_chunk_nonce(self._number, last), sealed, None)
+        except InvalidTag:
+            return None
+
+    def _demand_end(self) -> None:
+        if not self._ended:
+            raise PayloadError(f"{self._name} was not read to its end, so its payload has no digest yet")
