@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from archiver.cli.options import (
+    OUTCOMES,
     ConfigOption,
     IdentityOption,
     JsonOption,
@@ -39,7 +40,7 @@ def archive(
     ] = None,
     user: Annotated[str | None, typer.Option("--user", help="Id of the user.", metavar="ID")] = None,
     outcome: Annotated[
-        Outcome | None, typer.Option("--outcome", help="How the run ended, or `running`.")
+        Outcome | None, typer.Option("--outcome", help=f"How the run ended: {OUTCOMES}.", metavar="OUTCOME")
     ] = None,
     phase: Annotated[
         str | None, typer.Option("--phase", help="What the run was doing.", metavar="TEXT")

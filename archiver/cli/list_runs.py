@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from archiver.cli.options import ConfigOption, IdentityOption, JsonOption, Outcome, StoreOption, open_for
+from archiver.cli.options import (
+    OUTCOMES,
+    ConfigOption,
+    IdentityOption,
+    JsonOption,
+    Outcome,
+    StoreOption,
+    open_for,
+)
 
 if TYPE_CHECKING:
     from archiver.catalog import Head
@@ -16,7 +24,9 @@ if TYPE_CHECKING:
 
 def list_runs(
     task: Annotated[str | None, typer.Option("--task", help="Only runs of this task.", metavar="ID")] = None,
-    outcome: Annotated[Outcome | None, typer.Option("--outcome", help="Only runs with this outcome.")] = None,
+    outcome: Annotated[
+        Outcome | None, typer.Option("--outcome", help=f"Only runs that are {OUTCOMES}.", metavar="OUTCOME")
+    ] = None,
     since: Annotated[
         str | None,
         typer.Option(

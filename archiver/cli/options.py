@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from archiver.setup import Setup
 
 Outcome = Literal["running", "succeeded", "failed", "cancelled"]
+OUTCOMES = "running, succeeded, failed or cancelled"
 
 ConfigOption = Annotated[
     Path | None,
@@ -33,7 +34,7 @@ IdentityOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-RunArgument = Annotated[str, typer.Argument(help="Id of the run.", metavar="RUN", show_default=False)]
+RunArgument = Annotated[str, typer.Argument(help="Id of the run.", metavar="RUN")]
 
 _config: ContextVar[Path | None] = ContextVar("_config", default=None)
 

@@ -11,6 +11,7 @@ import typer
 from typer.main import get_command
 
 from archiver.cli import output
+from archiver.cli.app import COMMANDS, single, whole
 from archiver.errors import ArchiverError, UsageError
 
 INTERRUPTED = 130
@@ -24,20 +25,21 @@ class _Terminated(BaseException):
         self.exit_code = 128 + number
 
 
-def run(app: typer.Typer, name: str) -> NoReturn:
-    """Run `app` on the arguments of the process and exit; every error becomes a message and a code."""
+def run(name: str, arguments: list[str]) -> int:
+    """Run the program `name` and return its exit code; every error becomes a message and a code.
+
+    `restore` is the one program that is a single command; its arguments begin with it as those of `archiver`.
+    """
     _prepare()
     try:
-        code = _code(app, name, sys.argv[1:])
+        code = _code(name, arguments)
     except _Terminated as end:
         code = end.exit_code
-    except KeyboardInterrupt:  # a second one, while the first was handled
-        code = INTERRUPTED
     try:
         output.flush()
     except typer.Exit as end:
         code = end.exit_code
-    sys.exit(code)
+    return code
 
 
 def _prepare() -> None:
@@ -54,10 +56,11 @@ def _terminate(number: int, _frame: object) -> NoReturn:
     raise _Terminated(number)
 
 
-def _code(app: typer.Typer, name: str, arguments: list[str]) -> int:
+def _code(name: str, arguments: list[str]) -> int:
     as_json = _wants_json(arguments)
     try:
-        code = get_command(app).main(arguments, prog_name=name, standalone_mode=False)
+        app, name, rest = _chosen(name, arguments)
+        code = get_command(app).main(rest, prog_name=name, standalone_mode=False)
         return code if isinstance(code, int) else 0
     except ArchiverError as error:
         return _report(error, as_json)
@@ -71,6 +74,16 @@ def _code(app: typer.Typer, name: str, arguments: list[str]) -> int:
         return end.code if isinstance(end.code, int) else 1
     except Exception as error:
         return _unexpected(error, as_json)
+
+
+def _chosen(name: str, arguments: list[str]) -> tuple[typer.Typer, str, list[str]]:
+    """The app to run, its name in messages, and its arguments."""
+    if not arguments or arguments[0] not in COMMANDS:
+        return whole(), name, arguments
+    command, *rest = arguments
+    if name == command:
+        return single(command, completion=True), name, rest
+    return single(command), f"{name} {command}", rest
 
 
 def _wants_json(arguments: list[str]) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from pydantic import Field
+
 from archiver.model import Frozen
 
 State = Literal["FRESH", "STALE", "UNKNOWN"]
@@ -24,8 +26,8 @@ class Verdict(Frozen):
 class Policy(Frozen):
     """What a verdict does to a restore: `block` stops it, `warn` lets it go on and says so."""
 
-    stale: Literal["block", "warn"] = "block"
-    unknown: Literal["block", "warn"] = "warn"
+    stale: Literal["block", "warn"] = Field("block", description="What a STALE probe does to a restore.")
+    unknown: Literal["block", "warn"] = Field("warn", description="What an UNKNOWN probe does to a restore.")
 
     def blocks(self, verdict: Verdict) -> bool:
         """Whether this verdict stops a restore."""
