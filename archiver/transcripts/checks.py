@@ -25,8 +25,11 @@ def text_problems(item: int, content: Any, facts: Facts) -> Iterator[Problem]:
     for call in facts.calls:
         if not _TOOL_NAME.fullmatch(call.name):
             yield Problem("bad_text", item, "the tool has a name the provider refuses", call.id)
-    if not sound(content):
-        yield Problem("bad_text", item, "a text holds a lone surrogate")
+    try:
+        if not sound(content):
+            yield Problem("bad_text", item, "a text holds a lone surrogate")
+    except RecursionError:
+        yield Problem("bad_text", item, "the message is nested too deeply")
 
 
 def sound(value: Any) -> bool:

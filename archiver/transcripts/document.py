@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from archiver import jsonio
-from archiver.errors import MalformedTranscriptError
 from archiver.transcripts import jsontext
 from archiver.transcripts.dialect import Path
 from archiver.transcripts.source import CHUNK, FileSource, read_range
@@ -25,7 +23,8 @@ _MAX_KEY: Final = 1 << 10
 _BLANKS = re.compile(rb"[ \t\r\n]*+")
 _STRING = re.compile(rb'"([^"\\]*+(?:\\[\x00-\xff][^"\\]*+)*+)"')
 _SCALAR = re.compile(rb"[^ \t\r\n,\]}\[{\"\x00]++(?=[ \t\r\n,\]}])")
-_BRACKET = re.compile(rb'[^"\[\]{}]*+(?:"[^"\\]*+(?:\\[\x00-\xff][^"\\]*+)*+"[^"\[\]{}]*+)*+([\[\]{}])')
+BRACKET = re.compile(rb'[^"\[\]{}]*+(?:"[^"\\]*+(?:\\[\x00-\xff][^"\\]*+)*+"[^"\[\]{}]*+)*+[\[\]{}]')
+OPENING = b"{["
 
 
 class NotSplitError(Exception):
@@ -37,7 +36,7 @@ class Array:
     """An array of the document: its path, the bytes between its brackets, and blocks of whole elements.
 
     `blocks` holds start and end of each block, in bytes of the file. `uniform` is true while all elements are
-    objects or arrays.
+    objects or arrays; only then can the array be split.
     """
 
     path: Path
@@ -45,6 +44,11 @@ class Array:
     end: int = 0
     blocks: array[int] = field(default_factory=lambda: array("Q"))
     uniform: bool = True
+
+    def gap(self, text: bytes, *, at_end: bool = False) -> None:
+        """Look at what stands before an element or at the end: a comma between two, and else only blanks."""
+        comma = b"," if self.blocks and not at_end else b""
+        self.uniform = self.uniform and text.strip(jsontext.BLANKS) == comma
 
     def element(self, start: int, end: int, limit: int) -> None:
         """Take in the next element."""
@@ -72,8 +76,8 @@ class Scan:
 def scan(source: FileSource, max_item: int) -> Scan:
     """Go through the first JSON value of a file; `NotSplitError` when it has no end or no sound brackets."""
     with source.opened(unchanged=True) as handle:
-        window = _Window(handle, source.size, 2 * max_item)
-        walker = _Walker(window, max_item)
+        window = Window(handle, source.size, 2 * max_item)
+        walker = Walker(window, max_item)
         walker.value((), 0)
         end = window.position
         window.skip_blanks()
@@ -99,21 +103,21 @@ def first_value(source: FileSource, end: int) -> bytes:
         return read_range(handle, 0, end)
 
 
-class _Window:
-    """A window over a file that only moves forward; `at` is the place in `data`."""
+class Window:
+    """A window over a file that only moves forward; `base` is the offset of `data`, `at` the place in it."""
 
     def __init__(self, handle: int, size: int, limit: int) -> None:
         self._handle = handle
         self._size = size
         self._limit = limit
-        self._base = 0
+        self.base = 0
         self.data = b""
         self.at = 0
 
     @property
     def position(self) -> int:
         """The offset in the file."""
-        return self._base + self.at
+        return self.base + self.at
 
     def more(self) -> None:
         """Read on, twice as much for a token that did not fit; `NotSplitError` at the end of the file."""
@@ -122,7 +126,7 @@ class _Window:
         piece = read_range(self._handle, end, min(self._size, end + max(CHUNK, len(kept))))
         if not piece or len(kept) > self._limit:
             raise NotSplitError("the document ends before its value does, or a token is too large")
-        self._base, self.data, self.at = self.position, kept + piece, 0
+        self.base, self.data, self.at = self.position, kept + piece, 0
 
     def take(self, pattern: re.Pattern[bytes]) -> re.Match[bytes]:
         """Match here, with as much of the file as that needs."""
@@ -153,10 +157,10 @@ class _Window:
         self.at += 1
 
 
-class _Walker:
+class Walker:
     """Walks the upper levels of a document and skips what lies below."""
 
-    def __init__(self, window: _Window, limit: int) -> None:
+    def __init__(self, window: Window, limit: int) -> None:
         self.window = window
         self.arrays: list[Array] = []
         self._limit = limit
@@ -188,31 +192,59 @@ class _Walker:
             window.expect(b",")
 
     def _array(self, path: Path, depth: int) -> None:
-        window = self.window
-        window.expect(b"[")
-        found = Array(path, window.position)
+        self.window.expect(b"[")
+        found = Array(path, self.window.position)
         if len(self.arrays) >= _MAX_ARRAYS:
             del self.arrays[_MAX_ARRAYS // 2]  # the first and the last are the likely ones
         self.arrays.append(found)
+        if _descends((*path, 0)):
+            self._walk_elements(path, depth, found)
+        else:
+            self._skip_elements(found)
+        self.window.at += 1
+
+    def _walk_elements(self, path: Path, depth: int, found: Array) -> None:
+        window = self.window
         index = 0
         while window.peek() != b"]":
             if index:
                 window.expect(b",")
-                window.peek()
+            first = window.peek()
             start = window.position
-            self._element((*path, index), depth, found)
+            if first == b"{":
+                self._object((*path, index), depth + 1)
+            else:
+                found.uniform = False
+                self.skip(first)
             found.element(start, window.position, self._limit)
             index += 1
         found.end = window.position
-        window.at += 1
 
-    def _element(self, path: Path, depth: int, found: Array) -> None:
-        first = self.window.peek()
-        found.uniform = found.uniform and first in (b"{", b"[")
-        if first == b"{" and _descends(path):
-            self._object(path, depth + 1)
-        else:
-            self.skip(first)
+    def _skip_elements(self, found: Array) -> None:
+        """Pass over elements without a look inside, up to the closing bracket."""
+        window = self.window
+        depth = start = 0
+        last = found.start
+        while True:
+            base, data, end = window.base, window.data, window.at
+            for bracket in BRACKET.finditer(data, end):
+                end = bracket.end()
+                if data[end - 1] in OPENING:
+                    if not depth:
+                        start = base + end - 1
+                        found.gap(data[last - base : end - 1])
+                    depth += 1
+                elif depth > 1:
+                    depth -= 1
+                elif depth:
+                    depth, last = 0, base + end
+                    found.element(start, last, self._limit)
+                else:
+                    window.at, found.end = end - 1, base + end - 1
+                    found.gap(data[last - base : end - 1], at_end=True)
+                    return
+            window.at = end
+            window.more()
 
     def skip(self, first: bytes) -> None:
         """Move behind the value that begins here with the byte `first`."""
@@ -222,11 +254,15 @@ class _Walker:
         elif first in (b"{", b"["):
             depth = 0
             while True:
-                depth += 1 if window.take(_BRACKET).group(1) in b"[{" else -1
+                depth += 1 if self._bracket() in OPENING else -1
                 if not depth:
                     return
         else:
             window.take(_SCALAR)
+
+    def _bracket(self) -> int:
+        self.window.take(BRACKET)
+        return self.window.data[self.window.at - 1]
 
 
 _DEPTH: Final = 4
@@ -261,119 +297,3 @@ def header(source: FileSource, found: Array | None, end: int) -> Any:
         return jsonio.loads(text)
     except ValueError as error:
         raise NotSplitError("what lies outside the items is not JSON") from error
-
-
-@dataclass(slots=True)
-class Elements:
-    """The elements of one array as items: each on one line, without blanks between tokens."""
-
-    source: FileSource
-    part: str
-    found: Array
-
-    def pairs(self) -> Iterator[tuple[bytes, Any]]:
-        """Each element as its text and its value; `MalformedTranscriptError` where one is not JSON."""
-        blocks = self.found.blocks
-        with self.source.opened(unchanged=True) as handle:
-            for start, end in zip(blocks[::2], blocks[1::2], strict=True):
-                yield from self._block(handle, start, read_range(handle, start, end))
-
-    def sample(self) -> list[Any]:
-        """The values of the first and of the last block."""
-        blocks = self.found.blocks
-        values: list[Any] = []
-        with self.source.opened(unchanged=True) as handle:
-            for index in sorted({0, len(blocks) - 2}) if blocks else ():
-                start, end = blocks[index], blocks[index + 1]
-                values += [value for _, value in self._block(handle, start, read_range(handle, start, end))]
-        return values
-
-    def _block(self, handle: int, start: int, text: bytes) -> Iterator[tuple[bytes, Any]]:
-        try:
-            values = jsonio.loads(b"[" + text + b"]")
-        except ValueError as error:
-            raise malformed(self.part, handle, start + max(getattr(error, "pos", 1) - 1, 0)) from error
-        made = [jsonio.again(value) for value in values]
-        if b",".join(made).translate(None, jsontext.BLANKS) == text.translate(None, jsontext.BLANKS):
-            yield from zip(made, values, strict=True)
-            return
-        for piece, value in zip(_elements(text), values, strict=True):
-            yield jsontext.compact(piece, value), value
-
-
-@dataclass(slots=True)
-class Values:
-    """JSON values one after the other, each over several lines, as items on one line each."""
-
-    source: FileSource
-    part: str
-    max_item: int
-
-    def pairs(self) -> Iterator[tuple[bytes, Any]]:
-        """Each value as its text and its value; `MalformedTranscriptError` where one is not JSON."""
-        with self.source.opened(unchanged=True) as handle:
-            walker = _Walker(_Window(handle, self.source.size, 2 * self.max_item), self.max_item)
-            window = walker.window
-            start = 0
-            try:
-                while True:
-                    window.skip_blanks()
-                    start = window.position
-                    if start >= self.source.size:
-                        return
-                    walker.skip(window.peek())
-                    text = read_range(handle, start, window.position)
-                    value = jsonio.loads(text)
-                    yield jsontext.compact(text, value), value
-            except (NotSplitError, ValueError) as error:
-                raise malformed(self.part, handle, start + max(getattr(error, "pos", 0), 0)) from error
-
-
-def malformed(part: str, handle: int, at: int) -> MalformedTranscriptError:
-    """The error for a document whose bytes are not JSON at offset `at`."""
-    line, last, offset = 1, 0, 0
-    while offset < at:
-        block = read_range(handle, offset, min(at, offset + CHUNK))
-        if not block:
-            break
-        line += block.count(b"\n")
-        newest = block.rfind(b"\n")
-        last = offset + newest + 1 if newest >= 0 else last
-        offset += len(block)
-    return MalformedTranscriptError(
-        f"{part} is damaged at line {line}, column {at - last + 1}",
-        line=line,
-        column=at - last + 1,
-        remedy="mend the document there; it cannot be cut into items as it is",
-    )
-
-
-def _elements(text: bytes) -> Iterator[bytes]:
-    """The texts of the elements in a block that is known to be sound."""
-    at = 0
-    while at < len(text):
-        at = _end(_BLANKS, text, at)
-        start = at
-        first = text[at : at + 1]
-        if first in (b"{", b"["):
-            depth = 0
-            while True:
-                found = _BRACKET.match(text, at)
-                if found is None:
-                    raise AssertionError("a sound block has closed brackets")
-                at = found.end()
-                depth += 1 if found.group(1) in b"[{" else -1
-                if not depth:
-                    break
-        else:
-            at = _end(_STRING, text, at) if first == b'"' else _end(_BARE, text, at)
-        yield text[start:at]
-        at = _end(_BLANKS, text, at) + 1
-
-
-_BARE = re.compile(rb"[^ \t\r\n,]*+")
-
-
-def _end(pattern: re.Pattern[bytes], text: bytes, at: int) -> int:
-    found = pattern.match(text, at)
-    return found.end() if found else at

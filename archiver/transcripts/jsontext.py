@@ -14,8 +14,9 @@ from archiver import jsonio
 
 BLANKS = b" \t\r\n"
 
-_STRING_OR_BLANKS = re.compile(rb'("[^"\\]*+(?:\\[\x00-\xff][^"\\]*+)*+")|[ \t\r\n]++')
-_ODD = re.compile(rb'"[ \t\r\n]+:|\\u00[2-7]')
+_TOKENS = re.compile(rb'"[^"\\]*+(?:\\[\x00-\xff][^"\\]*+)*+"|[^" \t\r\n]++')
+_LATE_COLON = re.compile(rb'"[ \t\r\n]+:')
+_ESCAPED_ASCII = re.compile(rb"\\u00[2-7]")
 _TEXT_BLANKS = re.compile(r"[ \t\r\n]*+")
 
 
@@ -77,20 +78,41 @@ def _skip(text: str, start: int) -> int:
 def checked(line: bytes, value: Any) -> bytes:
     """The line as it is, unless an object in it has a key twice: then the text of `value`, written anew.
 
-    A decoder keeps the last value of such a key and hides the first from whoever looks at values.
+    A decoder keeps the last value of such a key and hides the first from whoever looks at values. A line that
+    is nested too deeply to be written stays as it is.
     """
-    made = jsonio.again(value)
-    return line if made == line or not _has_key_twice(line, made) else _rewritten(line)
+    try:
+        made = jsonio.again(value)
+        return line if made == line or not _has_key_twice(line, made) else _rewritten(line)
+    except RecursionError:
+        return line
 
 
 def compact(element: bytes, value: Any) -> bytes:
     """The element without blanks between tokens and else as it is; keys given twice as in `checked`."""
-    made = jsonio.again(value)
-    # Equal but for blanks: as strings hold the blanks they hold in the value, `made` is the answer.
-    if made.translate(None, BLANKS) == element.translate(None, BLANKS):
-        return made
-    bare = _STRING_OR_BLANKS.sub(rb"\1", element)
-    return _rewritten(bare) if _has_key_twice(bare, made) else bare
+    return checked(b"".join(_TOKENS.findall(element)), value)
+
+
+def lines_of(text: bytes, values: list[Any]) -> list[bytes] | None:
+    """The elements of an array, each without blanks between tokens, in one go; None where that fails.
+
+    `text` is what stands between the brackets. The elements are written anew from their values, as JavaScript
+    or as Python writes. That is right if it equals `text` but for blanks: strings hold the blanks they hold
+    in the value, and a key given twice would be missing.
+    """
+    squeezed = text.translate(None, BLANKS)
+    for write in (jsonio.again, _escaped):
+        try:
+            made = [write(value) for value in values]
+        except RecursionError:
+            return None
+        if b",".join(made).translate(None, BLANKS) == squeezed:
+            return made
+    return None
+
+
+def _escaped(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
 
 
 def _has_key_twice(line: bytes, made: bytes) -> bool:
@@ -103,7 +125,8 @@ def _has_key_twice(line: bytes, made: bytes) -> bool:
     if (
         line.count(b'":') == made.count(b'":')
         and line.count(b'\\":') == made.count(b'\\":')
-        and _ODD.search(line) is None
+        and not (b"\\u00" in line and _ESCAPED_ASCII.search(line))
+        and not _LATE_COLON.search(line)
     ):
         return False
     try:

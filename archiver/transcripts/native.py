@@ -23,7 +23,7 @@ def write_native(part: TranscriptPart, out: Callable[[bytes], object]) -> None:
         for block in part.items.blocks():
             out(block)
         return
-    if not part.items_at and not isinstance(part.header, list):
+    if not part.items_at and part.header != []:
         out(jsonio.dumps(part.header) + b"\n")
         return
     before, after = _around(part)

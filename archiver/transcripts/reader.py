@@ -18,7 +18,8 @@ from archiver.model import Items, Transcript, TranscriptPart
 from archiver.model.items import PairSource
 from archiver.transcripts import detect, document, sniff
 from archiver.transcripts.detect import OPAQUE
-from archiver.transcripts.document import Elements, NotSplitError, Scan, Values
+from archiver.transcripts.document import NotSplitError, Scan
+from archiver.transcripts.elements import Elements, Values
 from archiver.transcripts.jsonl import Dropped, JsonLines
 from archiver.transcripts.jsontext import BLANKS
 from archiver.transcripts.places import at
@@ -122,7 +123,7 @@ class _Reader:
     def _messages(self, found: Found, scan: Scan) -> tuple[str, TranscriptPart] | None:
         """The last array of messages in a known dialect; the last of several requests has them all."""
         for array in reversed(scan.arrays):
-            if array.path[-1:] not in ((), ("messages",)):
+            if not array.uniform or array.path[-1:] not in ((), ("messages",)):
                 continue
             try:
                 elements = Elements(found.source, found.name, array)
@@ -137,7 +138,7 @@ class _Reader:
 
     def _largest(self, found: Found, scan: Scan) -> TranscriptPart:
         """A document of unknown meaning, checked as a whole, split at its largest array if there is one."""
-        candidates = [array for array in scan.arrays if array.uniform or array.path == ()]
+        candidates = [array for array in scan.arrays if array.uniform]
         for array in sorted(candidates, key=lambda one: one.start - one.end):
             elements = Elements(found.source, found.name, array)
             try:
