@@ -1,0 +1,167 @@
+"""`manifest.json`, the first member of a bundle: what the bundle is and which files it holds."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import unicodedata
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, Field, ValidationError, model_validator
+
+from archiver import jsonio
+from archiver.errors import ArchiveFormatError, UnsupportedSchemaError
+from archiver.model.base import Frozen
+from archiver.model.checkpoint import Digest
+from archiver.model.limits import MAX_MEMBER
+
+MANIFEST: Final = "manifest.json"
+MANIFEST_FORMAT: Final = 1
+MAX_PATH: Final = 1024
+MAX_COMPONENT: Final = 255
+MAX_TIME: Final = 8**11
+"""One more than the largest time that a tar header holds."""
+DEFAULT_TIME: Final = 315_532_800
+"""1980-01-01 in seconds since 1970: the oldest time that no archive tool calls implausible."""
+
+_BUNDLE = r"^bundles/[A-Za-z0-9._~-]{1,200}/[0-9]{8}-[0-9a-f]{16}\.tar\.zst\.age$"
+
+
+def check_path(path: str) -> str:
+    """The path itself, if a member may have it; else `ValueError` that says why not.
+
+    Relative, `/` between components, none of them empty, `.` or `..`; Unicode without control characters and
+    backslashes; at most 1024 bytes, 255 in a component; not `manifest.json`.
+    """
+    components = path.split("/")
+    if not all(components):
+        raise ValueError("a path is relative and has no empty component")
+    if "." in components or ".." in components:
+        raise ValueError("a path has no component '.' or '..'")
+    if "\\" in path or any(unicodedata.category(character) in {"Cc", "Cs"} for character in path):
+        raise ValueError("a path holds no backslash, control character or half a surrogate pair")
+    if len(path.encode()) > MAX_PATH or any(len(part.encode()) > MAX_COMPONENT for part in components):
+        raise ValueError(f"a path has at most {MAX_PATH} bytes, a component {MAX_COMPONENT}")
+    if components[0] == MANIFEST:
+        raise ValueError(f"{MANIFEST} is the table itself")
+    return path
+
+
+def _check_text(text: str) -> str:
+    if any(unicodedata.category(character) == "Cs" for character in text):
+        raise ValueError("half a surrogate pair is not text")
+    return text
+
+
+def _check_base64(text: str) -> str:
+    try:
+        if base64.b64encode(base64.b64decode(text, validate=True)).decode() == text:
+            return text
+    except (binascii.Error, ValueError):
+        pass
+    raise ValueError("not canonical base64")
+
+
+Run = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_check_text)]
+Key = Annotated[str, Field(max_length=128), AfterValidator(_check_base64)]
+
+
+class ManifestHead(Frozen):
+    """What a bundle says of itself beside its members.
+
+    `redaction_key`: the run's key for placeholders, in base64. `mtime`: the time of every tar header, in
+    seconds since 1970.
+    """
+
+    run: Run
+    seq: Annotated[int, Field(ge=1, le=99_999_999)]
+    schema_version: Annotated[int, Field(ge=1)]
+    redaction_key: Key
+    mtime: Annotated[int, Field(ge=0, lt=MAX_TIME)] = DEFAULT_TIME
+
+
+class ManifestMember(Frozen):
+    """One file: path, permission bits, bytes, SHA-256; `bundle` is null, or an earlier one that holds it."""
+
+    path: Annotated[str, AfterValidator(check_path)]
+    mode: Annotated[int, Field(ge=0, le=0o777)]
+    size: Annotated[int, Field(ge=0, le=MAX_MEMBER)]
+    sha256: Digest
+    bundle: Annotated[str, Field(pattern=_BUNDLE)] | None = None
+
+
+class Manifest(Frozen):
+    """The table of a bundle's members, in the order they lie in it."""
+
+    format: Literal[1] = MANIFEST_FORMAT
+    run: Run
+    seq: Annotated[int, Field(ge=1, le=99_999_999)]
+    schema_version: Annotated[int, Field(ge=1)]
+    redaction_key: Key
+    members: tuple[ManifestMember, ...]
+
+    @model_validator(mode="after")
+    def _paths_are_apart(self) -> Manifest:
+        paths = {member.path for member in self.members}
+        if len(paths) != len(self.members):
+            raise ValueError("two members have the same path")
+        folders = {folder for path in paths for folder in _folders(path)}
+        if both := sorted(paths & folders):
+            raise ValueError(f"{both[0]!r} is a member and a folder of members")
+        return self
+
+    @cached_property
+    def raw(self) -> bytes:
+        """The bytes of `manifest.json`: canonical JSON, so that one table has one digest."""
+        return jsonio.canonical(self.document())
+
+    @property
+    def sha256(self) -> str:
+        """Of `manifest.json`; the signed record repeats it."""
+        return hashlib.sha256(self.raw).hexdigest()
+
+    @property
+    def unpacked(self) -> int:
+        """Bytes of the members that lie in this bundle."""
+        return sum(member.size for member in self.here())
+
+    def here(self) -> Iterator[ManifestMember]:
+        """The members that lie in this bundle, in order."""
+        return (member for member in self.members if member.bundle is None)
+
+    @classmethod
+    def parse(cls, raw: bytes) -> Manifest:
+        """Read `manifest.json`: `ArchiveFormatError`, or `UnsupportedSchemaError` for a newer format."""
+        try:
+            document = jsonio.loads(raw)
+        except ValueError as error:
+            raise ArchiveFormatError(f"{MANIFEST} is not JSON: {error}") from error
+        _refuse_newer(document)
+        try:
+            manifest = cls.model_validate(document)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(map(str, first["loc"])) or "the table"
+            raise ArchiveFormatError(f"{MANIFEST} is malformed at {where}: {first['msg']}") from error
+        if manifest.raw != raw:
+            raise ArchiveFormatError(f"{MANIFEST} is not written in the one form that its content has")
+        return manifest
+
+
+def _folders(path: str) -> Iterator[str]:
+    place = path.find("/")
+    while place >= 0:
+        yield path[:place]
+        place = path.find("/", place + 1)
+
+
+def _refuse_newer(document: Any) -> None:
+    version = document.get("format") if isinstance(document, dict) else None
+    if isinstance(version, int) and version > MANIFEST_FORMAT:
+        raise UnsupportedSchemaError(
+            f"the bundle has archive format {version}, this release knows {MANIFEST_FORMAT}",
+            remedy=f"use a release of checkpoint-archiver that knows archive format {version}",
+        )

@@ -1,0 +1,234 @@
+"""Members to frames: read once, hashed on the way, compressed on several threads, written in order."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol
+
+from pydantic import ValidationError
+
+from archiver.errors import DigestMismatchError, InputNotFoundError, InvalidNameError, LimitExceededError
+from archiver.model.limits import MAX_MANIFEST, Limits
+from archiver.model.manifest import MANIFEST, Manifest, ManifestHead, ManifestMember
+from archiver.model.member import Member
+from archiver.model.record import BundleRef
+from archiver.pack import tar
+from archiver.pack.frames import CONTENT, Codec
+from archiver.progress import Progress, Silent
+from archiver.redacted import Redacted
+
+Write = Callable[[bytes], object]
+
+
+class Payload(Protocol):
+    """What the container says of the bytes it sealed."""
+
+    @property
+    def payload_sha256(self) -> str:
+        """Of the sealed payload, hex."""
+
+    @property
+    def payload_length(self) -> int:
+        """Bytes of the sealed payload."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What was written: the manifest and its SHA-256, bytes of all members, bytes of all frames."""
+
+    manifest: Manifest
+    manifest_sha256: str
+    unpacked: int
+    packed: int
+
+    def ref(self, name: str, payload: Payload) -> BundleRef:
+        """What the record says of the bundle `name` that holds this archive as `payload`."""
+        return BundleRef(
+            name=name,
+            payload_sha256=payload.payload_sha256,
+            payload_length=payload.payload_length,
+            manifest_sha256=self.manifest_sha256,
+            members=len(self.manifest.members),
+            unpacked=self.unpacked,
+        )
+
+
+def pack(
+    members: Redacted[tuple[Member, ...]],
+    head: ManifestHead,
+    write: Write,
+    *,
+    limits: Limits,
+    threads: int = 2,
+    progress: Progress | None = None,
+) -> Packed:
+    """Write the members as frames, in order, through `write`; each has been decoded and compared before.
+
+    Errors: `LimitExceededError`, `InvalidNameError` (a path), `DigestMismatchError` (a member that changed),
+    `InputNotFoundError` (one that cannot be read), and `TypeError` for what redaction did not make.
+    """
+    if not isinstance(members, Redacted):
+        raise TypeError("only members that went through redaction can be packed")
+    manifest = _manifest(members.value, head, limits)
+    with _Frames(write, threads) as frames:
+        frames.put_alone(tar.manifest_entry(manifest.raw, head.mtime))
+        for member in members.value:
+            frames.put(tar.header(member.path, member.size, member.mode, head.mtime))
+            _put_content(member, frames, progress or Silent())
+            frames.put(tar.padding(member.size))
+        frames.put(tar.END)
+    return Packed(manifest, manifest.sha256, manifest.unpacked, frames.written)
+
+
+def _manifest(members: tuple[Member, ...], head: ManifestHead, limits: Limits) -> Manifest:
+    limits.check_members(len(members))
+    total = 0
+    table = []
+    for member in members:
+        total += member.size
+        limits.check_member(member.path, member.size)
+        limits.check_bundle(member.path, total)
+        table.append(_entry(member))
+    try:
+        manifest = Manifest(**head.model_dump(exclude={"mtime"}), members=tuple(table))
+    except ValidationError as error:
+        raise InvalidNameError(f"the members cannot be packed: {_reason(error)}") from error
+    if len(manifest.raw) > MAX_MANIFEST:
+        raise LimitExceededError(
+            f"{MANIFEST} has {len(manifest.raw)} bytes, the limit is {MAX_MANIFEST}",
+            remedy="archive fewer files, or files with shorter paths",
+        )
+    return manifest
+
+
+def _entry(member: Member) -> ManifestMember:
+    try:
+        return ManifestMember(path=member.path, mode=member.mode, size=member.size, sha256=member.sha256)
+    except ValidationError as error:
+        raise InvalidNameError(f"member {member.path!r} cannot be packed: {_reason(error)}") from error
+
+
+def _reason(error: ValidationError) -> str:
+    return error.errors(include_url=False)[0]["msg"]
+
+
+def _put_content(member: Member, frames: _Frames, progress: Progress) -> None:
+    digest = hashlib.sha256()
+    if isinstance(member.source, Path):
+        size = _copy(member.source, member, digest.update, frames, progress)
+    else:
+        size = len(member.source)
+        digest.update(member.source)
+        if size == member.size:
+            frames.put(member.source)
+            progress.advance(size)
+    if size != member.size or digest.hexdigest() != member.sha256:
+        raise DigestMismatchError(
+            f"member {member.path} is not what it was when it was made", remedy="archive the run again"
+        )
+
+
+def _copy(
+    path: Path, member: Member, update: Callable[[memoryview], object], frames: _Frames, progress: Progress
+) -> int:
+    """Move a file's bytes into frames; returns how many it has, one more than wanted standing for more."""
+    left = member.size
+    try:
+        with path.open("rb", buffering=0) as file:
+            while left:
+                space = frames.space(left)
+                count = file.readinto(space) or 0
+                if not count:
+                    break
+                update(space[:count])
+                frames.took(count)
+                left -= count
+                progress.advance(count)
+            return member.size - left + len(file.read(1) or b"")
+    except OSError as error:
+        raise InputNotFoundError(
+            f"member {member.path} cannot be read: {error.strerror}", remedy="archive the run again"
+        ) from error
+
+
+class _Frames:
+    """Collects bytes into frames and writes them in order; at most `threads` + 1 wait to be compressed."""
+
+    def __init__(self, write: Write, threads: int) -> None:
+        self.written = 0
+        self._write = write
+        self._codec = Codec()
+        self._pool = ThreadPoolExecutor(threads, "pack") if threads > 1 else None
+        self._most = threads + 1
+        self._waiting: deque[tuple[Future[bytes], bytearray]] = deque()
+        self._free: list[bytearray] = []
+        self._buffer = bytearray(CONTENT)
+        self._used = 0
+
+    def put_alone(self, content: bytes) -> None:
+        """One frame of its own, whatever its size."""
+        self._emit(self._codec.encode(content))
+
+    def put(self, data: bytes) -> None:
+        """Bytes of the stream."""
+        rest = memoryview(data)
+        while rest:
+            space = self.space(len(rest))
+            space[:] = rest[: len(space)]
+            rest = rest[len(space) :]
+            self.took(len(space))
+
+    def space(self, most: int) -> memoryview:
+        """Where the next bytes of the stream go: 1 to `most` of them; `took` says how many went there."""
+        return memoryview(self._buffer)[self._used : self._used + most]
+
+    def took(self, count: int) -> None:
+        """`count` bytes have been put into the space."""
+        self._used += count
+        if self._used == CONTENT:
+            self._submit(self._buffer)
+            self._buffer = self._free.pop() if self._free else bytearray(CONTENT)
+            self._used = 0
+
+    def __enter__(self) -> _Frames:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is None:
+                self._finish()
+        finally:
+            if self._pool is not None:
+                self._pool.shutdown(cancel_futures=True)
+
+    def _submit(self, buffer: bytearray) -> None:
+        if self._pool is None:
+            self._emit(self._codec.encode(buffer))
+            self._free.append(buffer)
+            return
+        self._waiting.append((self._pool.submit(self._codec.encode, buffer), buffer))
+        if len(self._waiting) >= self._most:
+            self._emit_first()
+
+    def _emit_first(self) -> None:
+        future, buffer = self._waiting.popleft()
+        self._emit(future.result())
+        self._free.append(buffer)
+
+    def _finish(self) -> None:
+        if self._used:
+            self._submit(self._buffer[: self._used])
+        while self._waiting:
+            self._emit_first()
+
+    def _emit(self, frame: bytes) -> None:
+        self._write(frame)
+        self.written += len(frame)
