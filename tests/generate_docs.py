@@ -30,8 +30,8 @@ def cli() -> str:
         "# Commands",
         "",
         "Generated from the commands by `tests/generate_docs.py`; `archiver COMMAND --help` says the same.",
-        "`restore` is also a program of its own. Both take `--install-completion`, after which the shell completes",
-        "commands and options.",
+        "`restore` is also a program of its own. Both take `--install-completion`, after which the shell",
+        "completes commands and options.",
         "",
         *_section("archiver", "##", program),
     ]

@@ -12,6 +12,7 @@ from typer.main import get_command
 
 from archiver.cli import output
 from archiver.cli.app import COMMANDS, single, whole
+from archiver.cli.options import use_config
 from archiver.errors import ArchiverError, UsageError
 
 INTERRUPTED = 130
@@ -31,6 +32,7 @@ def run(name: str, arguments: list[str]) -> int:
     `restore` is the one program that is a single command; its arguments begin with it as those of `archiver`.
     """
     _prepare()
+    use_config(None)
     try:
         code = _code(name, arguments)
     except _Terminated as end:

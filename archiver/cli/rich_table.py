@@ -11,11 +11,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-_SHORTEST = 8
+_LEAST_CUT = 8
 """Cells that a column keeps when it is cut."""
-_FOLDED = 30
+_LEAST_FOLDED = 30
 """Cells that a column keeps when it goes over several lines."""
 _GAP = 2
+"""Cells between columns, one of which the box draws."""
 
 
 def show(
@@ -26,14 +27,29 @@ def show(
     A table that does not fit even so is wider than the terminal.
     """
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold", padding=(0, 1))
-    needed = 0
-    for at, column in enumerate(columns):
-        width = max(cell_len(text) for text in (column, *(cells[at] for cells in rows)))
-        least = min(width, _SHORTEST if column in cut else _FOLDED if column in fold else width)
-        needed += least + _GAP + 1
-        table.add_column(column, no_wrap=column not in fold, overflow="ellipsis", min_width=least)
+    natural = [
+        max(cell_len(text) for text in (column, *(cells[at] for cells in rows)))
+        for at, column in enumerate(columns)
+    ]
+    least = dict.fromkeys(cut, _LEAST_CUT) | dict.fromkeys(fold, _LEAST_FOLDED)
+    shortest = [min(width, least.get(column, width)) for column, width in zip(columns, natural, strict=True)]
+    widths = fitted(natural, shortest, console.width - _GAP * len(columns))
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, header_style="bold", padding=(0, _GAP - 1, 0, 0))
+    for column, width in zip(columns, widths, strict=True):
+        table.add_column(column, width=width, no_wrap=column not in fold, overflow="ellipsis")
     for cells in rows:
         table.add_row(*(Text(text) for text in cells))
-    console.width = max(console.width, needed)
+    console.width = max(console.width, sum(widths) + _GAP * len(columns))
     console.print(table)
+
+
+def fitted(natural: Sequence[int], shortest: Sequence[int], space: int) -> list[int]:
+    """Column widths that fit into `space`, the widest made narrower first, none under its shortest."""
+    widths = list(natural)
+    while sum(widths) > space:
+        shrinkable = [at for at, width in enumerate(widths) if width > shortest[at]]
+        if not shrinkable:
+            break
+        widest = max(shrinkable, key=lambda at: widths[at])
+        widths[widest] -= 1
+    return widths

@@ -1,0 +1,133 @@
+"""What the real program loads, and how it behaves as a process: pipes, signals, encodings."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+HEAVY = {
+    "pydantic",
+    "pydantic_core",
+    "boto3",
+    "botocore",
+    "hyperscan",
+    "cryptography",
+    "zstandard",
+    "orjson",
+    "rich",
+}
+PROBE = """
+import sys
+from archiver.cli import main
+sys.argv = ["archiver", *sys.argv[1:]]
+try:
+    main()
+except SystemExit as end:
+    print(end.code, *sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["archive", "--help"], ["restore", "-h"]])
+def test_help_loads_nothing_heavy(arguments: list[str], home: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", PROBE, *arguments], capture_output=True, text=True)
+    code, *modules = done.stderr.split()
+    assert code == "0"
+    assert "typer" in modules
+    assert not HEAVY & set(modules)
+
+
+def test_a_closed_pipe_is_quiet(home: Path, process: Callable[..., subprocess.Popen[str]]) -> None:
+    for arguments in (["schema", "--list"], ["schema", "checkpoint"], ["--help"]):
+        running = process(*arguments)
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()
+        assert running.stderr.read() == ""
+        assert running.wait() in {141, 1}
+        running.stderr.close()
+
+
+def test_a_closed_pipe_has_the_code_that_shells_know(process: Callable[..., subprocess.Popen[str]]) -> None:
+    running = process("schema", "checkpoint")
+    assert running.stdout is not None
+    assert running.stderr is not None
+    running.stdout.close()
+    running.stderr.close()
+    assert running.wait() == 141
+
+
+SLEEPER = """
+import sys, time
+from archiver.cli import app, main
+from archiver.scratch import Scratch
+
+def schema() -> None:
+    with Scratch() as scratch:
+        print(scratch.path, flush=True)
+        time.sleep(30)
+
+app.COMMANDS["schema"] = schema
+sys.argv = ["archiver", "schema"]
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_signals_end_it_tidily(number: signal.Signals, code: int, home: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SLEEPER], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        scratch = Path(running.stdout.readline().strip())
+        assert scratch.is_dir()
+        running.send_signal(number)
+        assert running.wait(20) == code
+        assert running.stderr.read() == ""
+        assert not scratch.exists()
+
+
+def test_an_ignored_hangup_stays_ignored(home: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SLEEPER],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),  # noqa: PLW1509 - as `nohup` does
+    ) as running:
+        assert running.stdout is not None
+        running.stdout.readline()
+        running.send_signal(signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            running.wait(0.3)
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(20) == 143
+
+
+def test_a_terminal_that_knows_only_ascii(home: Path, process: Callable[..., subprocess.Popen[str]]) -> None:
+    running = process("show", "日本", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    _, err = running.communicate()
+    assert running.returncode == 2
+    assert "Traceback" not in err
+
+
+def test_completion_knows_commands_and_options(home: Path) -> None:
+    program = "import sys; from archiver.cli import main; sys.argv = ['archiver']; main()"
+    answers = {"archiver re": "restore", "archiver restore --pl": "--plan"}
+    for words, answer in answers.items():
+        environ = {
+            **os.environ,
+            "_ARCHIVER_COMPLETE": "complete_bash",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(words.count(" ")),
+        }
+        done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True)
+        assert done.stdout.split() == [answer]
