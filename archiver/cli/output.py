@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Sequence
-from typing import Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import typer
 
 from archiver.cli.text import safe_json, safe_lines, safe_text
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 PIPE_CLOSED = 141
 """The exit code of a program that wrote into a closed pipe, as shells know it (128 + SIGPIPE)."""
@@ -79,6 +82,14 @@ def facts(pairs: Sequence[tuple[str, object]]) -> None:
     width = max((len(name) for name, _ in shown), default=0) + 2
     for name, value in shown:
         _write(sys.stdout, f"{name:<{width}}{value}\n" if tty() else f"{name}\t{value}\n")
+
+
+def when(at: datetime) -> str:
+    """A time: to the minute for people, exact in a pipe."""
+    from archiver.cli.text import moment
+    from archiver.model import utc_text
+
+    return f"{moment(at)} UTC" if tty() else utc_text(at)
 
 
 def heading(text: str) -> None:

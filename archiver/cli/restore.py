@@ -76,7 +76,7 @@ def _default_folder(report: Report) -> Path:
 
 def _say(report: Report, *, planned: bool) -> None:
     from archiver.cli import output
-    from archiver.cli.text import moment, size
+    from archiver.cli.text import counted, size
 
     record = report.record
     output.facts(
@@ -88,13 +88,13 @@ def _say(report: Report, *, planned: bool) -> None:
             ("outcome", record.outcome),
             ("phase", record.phase),
             ("note", record.note),
-            ("state of", f"{moment(record.checkpoint_at)} UTC"),
+            ("state of", output.when(record.checkpoint_at)),
             ("size", size(record.bundle.unpacked) if record.bundle else ""),
             ("signed by", report.writer),
             ("chain", report.chain),
             ("rollback", report.rollback),
             *(("migrated", step) for step in report.migrations),
-            ("repaired", f"{len(report.repairs)} places" if report.repairs else ""),
+            ("repaired", counted(len(report.repairs), "place") if report.repairs else ""),
             ("replaced, rotate", ", ".join(f"{rule} ({n})" for rule, n in sorted(report.findings.items()))),
             *(("left out", left) for left in report.left_out),
         ]

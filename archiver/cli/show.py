@@ -30,6 +30,7 @@ def show(
     """
     from archiver.catalog import Catalog
     from archiver.cli import output
+    from archiver.cli.text import counted
 
     setup = open_for("read", config, store, identity)
     chain = Catalog(setup).chain(run)
@@ -52,7 +53,7 @@ def show(
     output.heading("Checkpoints")
     output.table(_COLUMNS, [_row(link.record) for link in chain.links], cut=("PHASE", "NOTE"))
     if items:
-        output.heading(f"Last {len(items)} items")
+        output.heading(f"Last {counted(len(items), 'item')}")
         for item in items:
             output.line(item["text"])
 
@@ -61,7 +62,8 @@ _COLUMNS = ("NO", "KIND", "SAVED (UTC)", "OUTCOME", "TURN", "STORED", "PHASE", "
 
 
 def _facts(chain: Chain) -> list[tuple[str, object]]:
-    from archiver.cli.text import moment, size
+    from archiver.cli import output
+    from archiver.cli.text import counted, size
 
     record = chain.head.record
     spend, sizes = record.spend, record.sizes
@@ -74,9 +76,9 @@ def _facts(chain: Chain) -> list[tuple[str, object]]:
         ("outcome", record.outcome),
         ("phase", record.phase),
         ("note", record.note),
-        ("state of", f"{moment(record.checkpoint_at)} UTC"),
-        ("saved", f"{moment(record.recorded_at)} UTC"),
-        ("started", f"{moment(record.created_at)} UTC"),
+        ("state of", output.when(record.checkpoint_at)),
+        ("saved", output.when(record.recorded_at)),
+        ("started", output.when(record.created_at)),
         ("turn", record.turn),
         ("tokens", f"{spend.tokens_in} in, {spend.tokens_out} out, {spend.tokens_cached} cached"),
         ("cost", f"{spend.cost:.2f} {spend.currency}" if spend.cost else ""),
@@ -86,11 +88,11 @@ def _facts(chain: Chain) -> list[tuple[str, object]]:
         ("dialect", record.dialect),
         ("sizes", f"{size(sizes.raw)} read, {size(sizes.compacted)} packed, {size(sizes.stored)} stored"),
         ("replaced, rotate", findings),
-        ("left out", f"{record.left_out} members" if record.left_out else ""),
+        ("left out", counted(record.left_out, "member") if record.left_out else ""),
         ("class", record.retention),
         ("signed by", f"{chain.writer} ({record.writer})"),
         ("opened by", ", ".join(record.recipients)),
-        ("chain", f"{len(chain.links)} records, verified"),
+        ("chain", f"{counted(len(chain.links), 'record')}, verified"),
     ]
 
 

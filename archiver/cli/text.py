@@ -56,6 +56,11 @@ def size(count: int) -> str:
     return f"{value:.1f} {unit}" if value < 9.95 else f"{value:.0f} {unit}"
 
 
+def counted(count: int, noun: str) -> str:
+    """A number with its noun: `1 record`, `2 records`."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def moment(at: datetime) -> str:
     """A time for people, in UTC to the minute."""
     from datetime import UTC

@@ -31,6 +31,7 @@ def verify(
     from archiver import verify as room
     from archiver.cli import output
     from archiver.cli.progress import shown
+    from archiver.cli.text import counted
 
     setup = open_for("read", config, store, identity)
     with shown(as_json) as progress:
@@ -42,7 +43,8 @@ def verify(
         for finding in findings:
             if finding.ok and finding.note.startswith("no record"):
                 output.problem("note", f"{finding.object}: {finding.note}", None, style="1;33")
-        output.line(f"{len(findings)} objects checked, {len(broken) or 'none'} damaged or refused.")
+        checked = counted(len(findings), "object")
+        output.line(f"{checked} checked, {len(broken) or 'none'} damaged or refused.")
     else:
         for finding in findings:
             output.row(_row(finding))
