@@ -1,7 +1,7 @@
 """From the end of a trigger to the exact span of a secret, in decoded text.
 
-Each confirmer takes the buffer and the end of a trigger, looks at a bounded window and returns spans. Offsets are
-bytes. A NUL ends every window: it separates the leaves of a joined buffer.
+Each confirmer takes the buffer and the end of a trigger, looks at a bounded window and returns spans. Offsets
+are bytes. A NUL ends every window: it separates the leaves of a joined buffer.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from archiver.redact import judge
-from archiver.redact.names import Names
+from archiver.redact.assigned import Assigned
+from archiver.redact.judge import is_filler
 
-Confirm = Callable[[bytes, int], "tuple[tuple[int, int], ...]"]
+Spans = tuple[tuple[int, int, int], ...]
+"""Start and end of each secret, and the index of its rule."""
+Confirm = Callable[[bytes, int], Spans]
 """(buffer, end of the trigger) -> spans of secrets."""
 
-NOTHING: Final[tuple[tuple[int, int], ...]] = ()
+NOTHING: Final[Spans] = ()
+_AHEAD = 8192
 
 # What may stand right before a token although it ends in a letter or digit: an escape that was written out
 # (`\n`, `%3D`) or the end of a colour sequence.
@@ -25,24 +28,19 @@ _ESCAPED = (
 )
 BEFORE: Final = {
     "word": rb"(?:(?<![A-Za-z0-9])|" + _ESCAPED + rb")",
-    "strict": rb"(?:(?<![A-Za-z0-9+/_\-])|(?<=//)|" + _ESCAPED + rb")",
+    "strict": rb"(?:(?<![A-Za-z0-9+/_\-])|(?<=//)|(?<=\n[+\-])|(?<=\A[+\-])|" + _ESCAPED + rb")",
     "open": rb"",
 }
 AFTER: Final = {"word": rb"(?![A-Za-z0-9])", "strict": rb"(?![A-Za-z0-9+/_=\-])", "open": rb""}
 
-JUDGES: Final[dict[str, Callable[[bytes], bool]]] = {
-    "password": judge.is_password,
-    "secret": judge.is_token,
-    "opaque": judge.is_opaque,
-    "login": judge.is_login,
-    "filled": judge.is_filled,
-    "url-password": judge.is_url_password,
-    "secret-data": judge.is_secret_data,
-}
-
 
 def form(
-    pattern: bytes, boundary: str, width: int | None, reach: int, proof: Callable[[bytes], bool] | None
+    rule: int,
+    pattern: bytes,
+    boundary: str,
+    width: int | None,
+    reach: int,
+    proof: Callable[[bytes], bool] | None,
 ) -> Confirm:
     """Confirms a form: at its fixed place when the trigger has one width, else in a window of `reach` bytes.
 
@@ -53,55 +51,50 @@ def form(
 
     if width is not None:
 
-        def confirm_at(data: bytes, end: int) -> tuple[tuple[int, int], ...]:
+        def confirm_at(data: bytes, end: int) -> Spans:
             match = find.match(data, end - width)
             if match is None and proof is not None:
                 match = loose.match(data, end - width)
                 match = match if match and proof(match[0]) else None
-            return (match.span(),) if match else NOTHING
+            return ((*match.span(), rule),) if match and not is_filler(match[0]) else NOTHING
 
         return confirm_at
 
-    def confirm_near(data: bytes, end: int) -> tuple[tuple[int, int], ...]:
-        for match in find.finditer(data, max(0, end - reach), end + 8192):
+    def confirm_near(data: bytes, end: int) -> Spans:
+        for match in find.finditer(data, max(0, end - reach), end + _AHEAD):
             if match.start() >= end:
                 break
-            if match.end() >= end:
-                return (match.span(),)
+            if match.end() >= end and not is_filler(match[0]):
+                return ((*match.span(), rule),)
         return NOTHING
 
     return confirm_near
 
 
-def near(pattern: bytes, boundary: str, reach: int) -> Confirm:
-    """Confirms a form that means something only after a keyword: within `reach` bytes, on the same line."""
-    find = re.compile(BEFORE[boundary] + b"(?:" + pattern + b")" + AFTER[boundary])
-
-    def confirm(data: bytes, end: int) -> tuple[tuple[int, int], ...]:
-        stop = data.find(b"\n", end, end + reach)
-        match = find.search(data, end, min(len(data), (stop if stop >= 0 else end + reach) + 128))
-        if match is None or (0 <= stop < match.start()) or judge.says_nothing(match[0]):
-            return NOTHING
-        return (match.span(),)
-
-    return confirm
-
-
-def context(pattern: bytes, reach: int, accept: Callable[[bytes], bool]) -> Confirm:
+def context(rule: int, pattern: bytes, reach: int, accept: Callable[[bytes], bool]) -> Confirm:
     """Confirms text around a trigger: `pattern` begins at most `reach` bytes before its end.
 
     Group `secret` is the value.
     """
     find = re.compile(pattern)
 
-    def confirm(data: bytes, end: int) -> tuple[tuple[int, int], ...]:
-        for match in find.finditer(data, max(0, end - reach), end + 8192):
+    def confirm(data: bytes, end: int) -> Spans:
+        for match in find.finditer(data, max(0, end - reach), end + _AHEAD):
             if match.start() >= end:
                 break
             if match.end() >= end:
                 group = "secret" if match["secret"] is not None else "bare"
-                return (match.span(group),) if accept(match[group]) else NOTHING
+                return ((*match.span(group), rule),) if accept(match[group]) else NOTHING
         return NOTHING
+
+    return confirm
+
+
+def shaped(rule: int, find: Callable[[bytes, int], tuple[tuple[int, int], ...]]) -> Confirm:
+    """Confirms what a function of `shapes` finds."""
+
+    def confirm(data: bytes, end: int) -> Spans:
+        return tuple((start, stop, rule) for start, stop in find(data, end))
 
     return confirm
 
@@ -117,10 +110,13 @@ _WHOLE = re.compile(rb"(?P<secret>[^\s\"'`\\\x00]{4,512})")
 _STARTS_ALONE = re.compile(rb"(?:^|[\s:\x00>+|]|\\n|\xe2\x86\x92|m)\Z")
 
 
-def assignment(names: Names) -> Confirm:
+def assignment(assigned: Assigned) -> Confirm:
     """Confirms `NAME=value`, `name: value`, `"name": "value"` where the name says secret."""
+    names = assigned.names
 
-    def confirm(data: bytes, end: int) -> tuple[tuple[int, int], ...]:
+    def confirm(data: bytes, end: int) -> Spans:
+        if data[end - 1] not in b":=":
+            return NOTHING
         window = data[max(0, end - 96) : end - 1].translate(_NAME_BYTES)
         words = window.rsplit(None, 2)
         if not words:
@@ -129,14 +125,11 @@ def assignment(names: Names) -> Confirm:
         says = names.says(name)
         if says is None and len(words) > 1 and name.lower() in _SECOND_WORDS:
             says = names.says(words[-2].decode() + "_" + name)
-        if says is None:
+        place = _value(data, end, len(name)) if says is not None else None
+        if says is None or place is None:
             return NOTHING
-        match = _value(data, end, len(name))
-        if match is None:
-            return NOTHING
-        start, stop = match
-        value = data[start:stop]
-        return ((start, stop),) if JUDGES[says](value) else NOTHING
+        rule = assigned.rule(name, says, data[place[0] : place[1]])
+        return NOTHING if rule is None else ((*place, rule),)
 
     return confirm
 

@@ -15,7 +15,6 @@ from typing import Final
 
 from archiver import jsonio
 from archiver.redact import views
-from archiver.redact.confirm import JUDGES
 from archiver.redact.exact import ExactMatcher
 from archiver.redact.finder import SEPARATOR, Finder
 from archiver.redact.judge import is_secret_data
@@ -23,6 +22,8 @@ from archiver.redact.names import Names, Says
 
 Path = tuple[str | int, ...]
 Opaque = Callable[[Path], bool]
+Said = tuple[str, Says]
+"""A name, and what it says of its value."""
 
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\],]', re.DOTALL)
 _QUOTE, _OPEN, _CLOSE, _LIST, _END = b'"{}[]'
@@ -50,14 +51,14 @@ class _Frame:
 
     __slots__ = ("data", "is_dict", "is_secret", "key", "named", "pending", "says", "says_next", "wants_key")
 
-    def __init__(self, *, is_dict: bool, says: Says | None) -> None:
+    def __init__(self, *, is_dict: bool, says: Said | None) -> None:
         self.is_dict = is_dict
         self.wants_key = is_dict
         self.key: str | int = "" if is_dict else 0
         self.says = says
         """What the key (or the key of the array) says of the values."""
-        self.says_next: Says | None = None
-        self.named: Says | None = None
+        self.says_next: Said | None = None
+        self.named: Said | None = None
         self.pending: _Leaf | None = None
         self.is_secret = False
         self.data: list[_Leaf] = []
@@ -73,14 +74,16 @@ class _Leaf:
         self.mapped: views.Mapped | None = None
 
 
+_Field = tuple[_Leaf, str, Says]
+
+
 class Documents:
     """Finds the secrets of JSON texts."""
 
     def __init__(self, finder: Finder, exact: ExactMatcher) -> None:
         self._finder = finder
         self._exact = exact
-        self._names = finder.rules.names
-        self._assigned = finder.rules.index("assigned-secret")
+        self._assigned = finder.rules.assigned
         self._manifest = finder.rules.index("kubernetes-secret")
 
     def edits(self, text: bytes, ends: list[int] | None, opaque: Opaque, *, rules: bool = True) -> list[Edit]:
@@ -91,10 +94,46 @@ class Documents:
         """
         return settle(self._walk(text, ends, opaque, (), rules, 0), self._finder)
 
+    def suspicious(self, text: bytes, ends: list[int], depth: int = 0) -> bool:
+        """False when it is certain that `edits` would find nothing, which is far cheaper to know.
+
+        `ends` as for `edits`, ascending. A trigger inside a string matters only if that string, decoded,
+        holds a secret; any other trigger may be about keys and values, which only the walk knows.
+        """
+        done = 0
+        for end in ends:
+            if end <= done:
+                continue
+            place = _string_around(text, end)
+            if place is None:
+                return True
+            done = place[1]
+            data = _decode(text[place[0] : done])
+            if data == b"Secret":  # the kind of a manifest, whose data stand elsewhere
+                return True
+            if self._is_nested(data, depth):
+                if self.suspicious(data, self._ends(data), depth + 1):
+                    return True
+            elif self._finder.find(data) or any(self._finder.find(view.data) for view in views.views(data)):
+                return True
+        return False
+
+    def _ends(self, data: bytes) -> list[int]:
+        return sorted({end for end, _ in self._finder.hits(data)}.union(self._exact.ends(data)))
+
+    def _is_nested(self, data: bytes, depth: int) -> bool:
+        if depth >= _DEEPEST or len(data) > _NESTED_LIMIT or not _looks_nested(data):
+            return False
+        try:
+            jsonio.loads(data)
+        except ValueError:
+            return False
+        return True
+
     def _walk(
         self, text: bytes, ends: list[int] | None, opaque: Opaque, base: Path, rules: bool, depth: int
     ) -> list[Edit]:
-        walk = _Walk(text, ends, base, self._names)
+        walk = _Walk(text, ends, base, self._assigned.names)
         found: list[Edit] = []
         batch: list[_Leaf] = []
         size = 0
@@ -103,20 +142,23 @@ class Documents:
             size += len(leaf.data)
             if size > _BATCH:
                 self._search(text, batch, opaque, rules, depth, found)
+                self._fields(text, walk, opaque, rules, found)
                 batch, size = [], 0
         self._search(text, batch, opaque, rules, depth, found)
-        if rules:
-            self._fields(text, walk.fields, opaque, found)
-            found.extend(_whole(text, leaf, self._manifest) for leaf in walk.manifest)
+        self._fields(text, walk, opaque, rules, found)
         return found
 
-    def _fields(
-        self, text: bytes, fields: Iterable[tuple[_Leaf, Says]], opaque: Opaque, found: list[Edit]
-    ) -> None:
-        for leaf, says in fields:
-            start, end = _without_scheme(leaf.data)
-            if JUDGES[says](leaf.data[start:end]) and not opaque(leaf.path):
-                found.append(_edit(text, leaf, start, end, self._assigned))
+    def _fields(self, text: bytes, walk: _Walk, opaque: Opaque, rules: bool, found: list[Edit]) -> None:
+        """What the structure said so far: values of secret names, data of Kubernetes Secrets."""
+        if rules:
+            for leaf, name, says in walk.fields:
+                start, end = _without_scheme(leaf.data)
+                rule = self._assigned.rule(name, says, leaf.data[start:end])
+                if rule is not None and not opaque(leaf.path):
+                    found.append(_edit(text, leaf, start, end, rule))
+            found.extend(_whole(text, leaf, self._manifest) for leaf in walk.manifest)
+        walk.fields.clear()
+        walk.manifest.clear()
 
     def _search(
         self, text: bytes, batch: list[_Leaf], opaque: Opaque, rules: bool, depth: int, found: list[Edit]
@@ -138,15 +180,10 @@ class Documents:
 
     def _descend(self, text: bytes, leaf: _Leaf, rules: bool, depth: int, found: list[Edit]) -> bool:
         """Look into a string that is JSON itself; False when it is none."""
-        data = leaf.data
-        if depth >= _DEEPEST or len(data) > _NESTED_LIMIT or not _looks_nested(data):
+        if not self._is_nested(leaf.data, depth):
             return False
-        try:
-            jsonio.loads(data)
-        except ValueError:
-            return False
-        ends = sorted(end for end, _ in self._finder.hits(data)) + self._exact.ends(data)
-        inner = self._walk(data, sorted(ends), _never, leaf.path, rules, depth + 1)
+        ends = self._ends(leaf.data)
+        inner = self._walk(leaf.data, ends, _never, leaf.path, rules, depth + 1) if ends else []
         found.extend(
             _edit(text, leaf, edit.start, edit.end, edit.rule, edit.value, edit.path) for edit in inner
         )
@@ -189,7 +226,7 @@ class _Walk:
         self._names = names
         self._frames: list[_Frame] = [_Frame(is_dict=False, says=None)]
         self._secrets = b'"Secret"' in text
-        self.fields: list[tuple[_Leaf, Says]] = []
+        self.fields: list[_Field] = []
         self.manifest: list[_Leaf] = []
 
     def leaves(self) -> Iterable[_Leaf]:
@@ -230,8 +267,8 @@ class _Walk:
         frame = self._frames[-1]
         if frame.wants_key:
             frame.wants_key = False
-            key = frame.key = self._decode(start, end).decode("utf-8", "surrogatepass")
-            frame.says = self._names.says(key)
+            key = frame.key = _decode(self._text[start:end]).decode("utf-8", "surrogatepass")
+            frame.says = self._said(key)
             return self._leaf(start, end) if self._wanted(end) else None
         structured = frame.says is not None or frame.says_next is not None
         if structured or self._secrets or frame.key in _NAME_KEYS or frame.key in _VALUE_KEYS:
@@ -241,7 +278,7 @@ class _Walk:
         if self._wanted(end) or self._text.startswith(b'"--', start):
             leaf = self._leaf(start, end)
             if not frame.is_dict and leaf.data.startswith(b"--") and b"=" not in leaf.data:
-                frame.says_next = self._names.says(leaf.data[2:].decode("utf-8", "replace"))
+                frame.says_next = self._said(leaf.data[2:].decode("utf-8", "replace"))
             return leaf
         return None
 
@@ -250,20 +287,24 @@ class _Walk:
         says = frame.says or frame.says_next
         frame.says_next = None
         if says is not None:
-            self.fields.append((leaf, says))
+            self.fields.append((leaf, *says))
         key = frame.key
         if key in _NAME_KEYS:
-            frame.named = self._names.says(leaf.data.decode("utf-8", "replace"))
+            frame.named = self._said(leaf.data.decode("utf-8", "replace"))
             if frame.named and frame.pending is not None:
-                self.fields.append((frame.pending, frame.named))
+                self.fields.append((frame.pending, *frame.named))
         elif key in _VALUE_KEYS:
             frame.pending = leaf
             if frame.named:
-                self.fields.append((leaf, frame.named))
+                self.fields.append((leaf, *frame.named))
         elif key == "kind" and leaf.data == b"Secret":
             frame.is_secret = True
         if self._secrets and frame.is_dict:
             frame.data.append(leaf)
+
+    def _said(self, name: str) -> Said | None:
+        says = self._names.says(name)
+        return None if says is None else (name, says)
 
     def _wanted(self, end: int) -> bool:
         """True when a trigger ends inside the token that ends here; tokens are asked for in order."""
@@ -280,14 +321,41 @@ class _Walk:
 
     def _leaf(self, start: int, end: int) -> _Leaf:
         path = self._base + tuple(frame.key for frame in self._frames[1:])
-        return _Leaf(start, end, path, self._decode(start, end))
+        return _Leaf(start, end, path, _decode(self._text[start:end]))
 
-    def _decode(self, start: int, end: int) -> bytes:
-        token = self._text[start:end]
-        if b"\\" not in token:
-            return token[1:-1]
-        decoded: str = jsonio.loads(token)
-        return decoded.encode("utf-8", "surrogatepass")
+
+def _decode(token: bytes) -> bytes:
+    """The text of a JSON string token, quotes included, in UTF-8; a lone surrogate stays one."""
+    if b"\\" not in token:
+        return token[1:-1]
+    decoded: str = jsonio.loads(token)
+    return decoded.encode("utf-8", "surrogatepass")
+
+
+_OPENINGS: Final = (b':"', b',"', b'["', b'{"', b' "')
+_INSIDE = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+
+
+def _string_around(text: bytes, end: int) -> tuple[int, int] | None:
+    """The string token (quotes included) in which a match ends, or None when that is not certain.
+
+    A quote after one of `_OPENINGS` is not escaped. If no other unescaped quote follows it up to `end`, it is
+    the last one before; and it opens a string unless what follows is punctuation between strings.
+    """
+    opening = -1
+    for sign in _OPENINGS:
+        opening = max(opening, text.rfind(sign, max(0, opening), end))
+    if opening < 0:
+        return None
+    inside = _INSIDE.match(text, opening + 2)
+    if inside is None or inside.end() < end or text[inside.end() : inside.end() + 1] != b'"':
+        return None
+    if inside[0][:1] in _PUNCTUATION:
+        return None
+    return opening + 1, inside.end() + 1
+
+
+_PUNCTUATION: Final = (b"", b",", b":", b"}", b"]", b" ", b"\t", b"\r", b"\n")
 
 
 def _looks_nested(data: bytes) -> bool:

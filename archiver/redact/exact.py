@@ -1,13 +1,14 @@
 """Values that are known to be secret: registered, named in the environment, or found elsewhere in this run.
 
-They are searched for as they are and in the encodings they travel in: escaped for JSON, percent-encoded, in hex,
-and in base64 at each of its three alignments.
+They are searched for as they are and in the encodings they travel in: escaped for JSON, percent-encoded, in
+hex, and in base64 at each of its three alignments.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -44,17 +45,24 @@ def exact_from_environment(
     if names is None:
         from archiver.redact import rules  # a rule file is read only when nobody has the names yet
 
-        names = rules.load().names
+        names = rules.load().assigned.names
     wanted = set(extra_names)
     return [
         ExactValue(name, value)
         for name, value in sorted(environ.items())
         if name in wanted
-        or (names.says(name) is not None and _worth_searching(value.encode("utf-8", "replace")))
+        or (names.says(name) is not None and _worth_searching(name, value.encode("utf-8", "replace")))
     ]
 
 
-def _worth_searching(value: bytes) -> bool:
+_PLACE: Final = re.compile(rb"(?:[A-Za-z]:)?[~.]{0,2}(?:[/\\][\w.@% -]*)+")
+_FOLDERS: Final = frozenset({"PWD", "OLDPWD"})
+"""Names that say `pwd` and mean the working folder: searching for it would tear up every path of the run."""
+
+
+def _worth_searching(name: str, value: bytes) -> bool:
+    if name in _FOLDERS or (_PLACE.fullmatch(value) and value.count(b"/") + value.count(b"\\") > 1):
+        return False
     return len(value) >= SHORTEST and not judge.says_nothing(value) and not judge.is_common(value)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from archiver.redact.engine import Engine, Expression, Hit
+from archiver.redact.placeholder import PLACEHOLDER
 from archiver.redact.rules import RuleSet
 
 SEPARATOR: Final = b"\n\x00\n"
@@ -34,7 +36,7 @@ class Finder:
         self.rules = rules
         self._engine = Engine([*rules.expressions, _NEEDS_DECODING])
         self._escapes = Engine([_NEEDS_DECODING])
-        self._decode = len(rules.expressions)
+        self._confirmed = len(rules.expressions)
         self._specific = [rule.specific for rule in rules.rules]
         self.flood = len(rules.rules)
         """Rule index of a region with more triggers than are confirmed."""
@@ -59,11 +61,11 @@ class Finder:
         because text that dense in triggers is either an attack or full of secrets.
         """
         found: list[Span] = []
-        owners, confirms = self.rules.owners, self.rules.confirms
+        confirms = self.rules.confirms
         budget = _FREE_CONFIRMATIONS + len(data) // _BYTES_A_CONFIRMATION
         done_until = -1
         for end, number in sorted(set(hits)):
-            if number == self._decode or end <= done_until:
+            if number >= self._confirmed or end <= done_until:
                 continue
             if budget == 0:
                 done_until = data.find(SEPARATOR, end)
@@ -71,10 +73,11 @@ class Finder:
                 found.append(Span(end, done_until, self.flood))
                 continue
             budget -= 1
-            rule = owners[number]
-            for start, stop in confirms[number](data, end):
+            for start, stop, rule in confirms[number](data, end):
                 if stop > start:
                     found.append(Span(start, stop, rule))
+        if found and b"[REDACTED:" in data:
+            found = _beside_placeholders(data, found)
         return self._settle(found) if len(found) > 1 else found
 
     def _settle(self, found: Iterable[Span]) -> list[Span]:
@@ -98,3 +101,15 @@ class Finder:
         if rule == self.flood:
             return 0
         return 2 if self._specific[rule] else 1
+
+
+def _beside_placeholders(data: bytes, found: list[Span]) -> list[Span]:
+    """The spans that touch no placeholder: what redaction wrote is never redacted again."""
+    placed = [match.span() for match in PLACEHOLDER.finditer(data)]
+    starts = [start for start, _ in placed]
+    kept: list[Span] = []
+    for span in found:
+        index = bisect_right(starts, span.end - 1) - 1
+        if index < 0 or placed[index][1] <= span.start:
+            kept.append(span)
+    return kept

@@ -1,7 +1,7 @@
 """Formats of credentials as facts: `"ghp_{alnum:36}"` is a trigger, a confirmation and a generator.
 
-A form is text with `{class:n}`, `{class:n,m}` and `{class:n,}` runs and `{=a|b|c}` choices. From one form come the
-minimal-length trigger for Vectorscan, the exact `re` pattern, and sample values for tests.
+A form is text with runs `{class:n}`, `{class:n,m}`, `{class:n,}` and choices `{=a|b|c}`. From one form come
+the minimal-length trigger for Vectorscan, the exact `re` pattern, and sample values for tests.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ CLASSES: dict[str, tuple[str, str]] = {
 
 _PART = re.compile(r"\{=([^{}]*)\}|\{(\w+)(?::(\d+)(,(\d*))?)?\}")
 _UUID = "{hexi:8}-{hexi:4}-{hexi:4}-{hexi:4}-{hexi:12}"
-_ENOUGH = 12
+_ENOUGH = 14
+_ENOUGH_AFTER_SHORT = 36
+_BEFORE = 4
 _UNBOUNDED = 4096
 
 
@@ -99,31 +101,49 @@ class Form:
         return "".join(out).encode()
 
     def trigger(self) -> tuple[bytes, int | None, int]:
-        """The Vectorscan pattern, its width in decoded text when that is fixed, and its greatest width.
+        """The Vectorscan pattern, its width if it begins the form and has one, and how far back to look.
 
-        It matches whatever stands before or after, and also where JSON writes `/` as `\\/`, so that a scan of
-        raw JSON text never misses what a scan of the decoded text would find. It stops early: a shorter
-        trigger is cheaper, and confirmation reads the rest.
+        It is the longest literal of the form and a few characters around it, so that the engine has something
+        rare to look for; confirmation reads the rest. It matches whatever stands before or after, also where
+        JSON writes `/` as `\\/`: a scan of raw JSON text misses nothing that decoded text would show.
         """
-        last = self._last_literal()
-        out: list[str] = []
-        fixed, widest = True, 0
-        for index, part in enumerate(self.parts):
+        anchor = self._anchor()
+        # A short literal is common in base64, so more of what follows it is asked for.
+        enough = _ENOUGH if self._size(anchor) > 3 else _ENOUGH_AFTER_SHORT
+        out, width, fixed = self._before(anchor)
+        for part in self.parts[anchor:]:
             if isinstance(part, Run):
-                low, high = part.low, part.high
-                if index > last:
-                    low = high = min(low, _ENOUGH)
-                out.append(_trigger_run(part, low, high))
-                fixed = fixed and low == high and "/" not in part.body
-                widest += high
-                if index > last:
+                count = min(part.low, enough - min(width, enough))
+                out.append(_trigger_run(part, count))
+                width += count
+                fixed = fixed and "/" not in part.body
+                if width >= enough or part.low != part.high or count < part.low:
                     break
             else:
                 options = part if isinstance(part, tuple) else (part,)
                 out.append("(?:" + "|".join(map(_trigger_literal, options)) + ")")
-                fixed = fixed and len({len(option) for option in options}) == 1
-                widest += max(map(len, options))
-        return "".join(out).encode(), widest if fixed else None, min(widest, 1024)
+                fixed = (
+                    fixed and len({len(option) for option in options}) == 1 and "/" not in "".join(options)
+                )
+                width += max(map(len, options))
+        back = sum(part.high if isinstance(part, Run) else _longest(part) for part in self.parts[:anchor])
+        return "".join(out).encode(), width if fixed else None, min(back, 1024) + 2 * width
+
+    def _anchor(self) -> int:
+        """Index of the longest literal; the first part where there is none."""
+        return max(range(len(self.parts)), key=self._size)
+
+    def _size(self, index: int) -> int:
+        part = self.parts[index]
+        return 0 if isinstance(part, Run) else _shortest(part)
+
+    def _before(self, anchor: int) -> tuple[list[str], int, bool]:
+        """A few characters of the run before the anchor."""
+        part = self.parts[anchor - 1] if anchor else None
+        if not isinstance(part, Run):
+            return [], 0, anchor == 0
+        count = min(part.low, _BEFORE)
+        return [_trigger_run(part, count)], count, False
 
     def sample(self, rng: random.Random) -> str:
         """One value of this form."""
@@ -136,18 +156,6 @@ class Form:
             else:
                 out.append(part if isinstance(part, str) else rng.choice(part))
         return "".join(out)
-
-    def _last_literal(self) -> int:
-        """Index of the last part that is worth waiting for: a literal of two or more characters."""
-        places = [
-            index
-            for index, part in enumerate(self.parts)
-            if not isinstance(part, Run) and len(part if isinstance(part, str) else part[0]) >= 2
-        ]
-        # A literal at the very end (`…AA` of a key) costs a long automaton and says little more.
-        if len(places) > 1 and places[-1] == len(self.parts) - 1 and places[-2] == 0:
-            places.pop()
-        return places[-1] if places else len(self.parts)
 
 
 def _literal(parts: list[Part], text: str, form: str) -> None:
@@ -170,11 +178,17 @@ def _part(match: re.Match[str], form: str) -> Part:
     return Run(name, least, most)
 
 
-def _trigger_run(part: Run, low: int, high: int) -> str:
+def _longest(part: str | tuple[str, ...]) -> int:
+    return len(part) if isinstance(part, str) else max(map(len, part))
+
+
+def _shortest(part: str | tuple[str, ...]) -> int:
+    return len(part) if isinstance(part, str) else min(map(len, part))
+
+
+def _trigger_run(part: Run, count: int) -> str:
     body = part.body + "\\\\" if "/" in part.body else part.body
-    if low == high:
-        return f"[{body}]{{{low}}}"
-    return f"[{body}]{{{low},}}" if high > 64 or "/" in part.body else f"[{body}]{{{low},{high}}}"
+    return f"[{body}]{{{count}}}" if count else ""
 
 
 def _trigger_literal(text: str) -> str:

@@ -51,6 +51,16 @@ def says_nothing(value: bytes) -> bool:
     return _SAYS_NOTHING.fullmatch(value) is not None or _SAYS_EXAMPLE.search(value) is not None
 
 
+def is_filler(value: bytes) -> bool:
+    """True for a value of a provider's form that documentation made up: `AKIA…EXAMPLE`, `ghp_xxxxxxxx…`."""
+    return _FILLER.search(value) is not None
+
+
+_FILLER = re.compile(
+    rb"EXAMPLE|([^A])\1{9,}|A{26}|\[REDACTED:|[xX*]{6}|(?i:example|placeholder|redacted|your[_\-]|insert[_\-]|change_?me)"
+)
+
+
 def entropy(value: bytes) -> float:
     """Shannon entropy of the bytes, in bits a byte."""
     size = len(value)

@@ -29,9 +29,11 @@ class Names:
             for phrase in phrases:
                 self._says[phrase.replace(" ", "_")] = says  # type: ignore[assignment]  # the three words above
         self._neutral = frozenset(neutral)
-        self._harmless = tuple(phrase.replace(" ", "_") for phrase in harmless)
+        self._harmless = tuple("_" + phrase.replace(" ", "_") for phrase in harmless)
         self._longest = max(phrase.count("_") for phrase in self._says) + 1
         self._cache: dict[str, Says | None] = {}
+        # A name that the trigger does not see must not count either, or a raw scan would miss its value.
+        self._end = re.compile(self._ending() + "[\"'`\\])\\s]{0,4}[:=]?\\Z", re.IGNORECASE | re.ASCII)
 
     def says(self, name: str) -> Says | None:
         """What the name says of its value, or None."""
@@ -44,10 +46,10 @@ class Names:
             return found
 
     def _judge(self, name: str) -> Says | None:
-        if not 2 <= len(name) <= 100:
+        if not 2 <= len(name) <= 100 or self._end.search(name) is None:
             return None
         words = [word for word in _SEPARATORS.split(_CAMEL.sub("_", name).lower()) if word]
-        if not words or any("_".join(words).endswith(phrase) for phrase in self._harmless):
+        if not words or ("_" + "_".join(words)).endswith(self._harmless):
             return None
         while words:
             says = self._phrase(words)
@@ -70,13 +72,31 @@ class Names:
         return None
 
     def trigger(self) -> bytes:
-        """A caseless Vectorscan pattern: a secret word, perhaps a neutral one, and an assignment sign.
+        """A caseless Vectorscan pattern: a secret word, perhaps a neutral one, and what makes it a name.
 
-        It also matches where quotes and separators are escaped any number of times.
+        That is an assignment sign; or the end of a JSON string where the value is another string, as in
+        `"name": "DB_PASSWORD", "value": …` and `"--password", …`. It also matches where quotes and separators
+        are escaped any number of times.
         """
-        phrases = sorted({phrase.replace("_", "[_\\-. ]?") for phrase in self._says})
+        return (self._ending() + '(?:["\'`\\])\\s\\\\]*[:=]|\\\\*"\\s*[,}\\]])').encode()
+
+    def _ending(self) -> str:
+        """The end of every name that says secret, as a pattern of both engines."""
+        lasts: dict[str, list[str]] = {}
+        for phrase in self._shortest_phrases():
+            first, _, last = phrase.rpartition("_")
+            lasts.setdefault(last, []).append(first.replace("_", "[_\\-. ]?"))
+        words = [
+            f"(?:{'|'.join(firsts)})[_\\-. ]?{last}" if firsts != [""] else last
+            for last, firsts in sorted(lasts.items())
+        ]
         neutral = "|".join(sorted(self._neutral))
-        return (
-            "(?:" + "|".join(phrases) + ")(?:[_\\-. ]?(?:" + neutral + "))?[0-9]{0,4}"
-            "[\"'`\\])\\s\\\\]{0,10}[:=]"
-        ).encode()
+        return f"(?:{'|'.join(words)})(?:[_\\-. ]?(?:{neutral})){{0,2}}[0-9]{{0,4}}"
+
+    def _shortest_phrases(self) -> list[str]:
+        """The phrases without those that end in another: where the longer one stands, so does the shorter."""
+        return sorted(
+            phrase
+            for phrase in self._says
+            if not any(phrase != other and phrase.endswith(other) for other in self._says)
+        )

@@ -21,7 +21,7 @@ from archiver.redact.finder import Finder
 from archiver.redact.ledger import Ledger
 from archiver.redact.members import MemberScan, state_opaque
 from archiver.redact.parts import PartPass
-from archiver.redact.scrub import Scrubber, never
+from archiver.redact.scrub import Clean, Scrubber, never
 from archiver.redacted import Redacted, vouch
 from archiver.scratch import Scratch
 from archiver.transcripts import get_dialect
@@ -51,7 +51,8 @@ class Redactor:
             if exact_values.searchable(known.value)
         )
         self._exact = ExactMatcher(self._registered)
-        self._scrubber = Scrubber(finder, self._exact, self._ledger)
+        self._clean: Clean = {}
+        self._scrubber = Scrubber(finder, self._exact, self._ledger, clean=self._clean)
         self._left_out: list[LeftOut] = []
         self._dialect = "opaque"
 
@@ -116,7 +117,7 @@ class Redactor:
     ) -> Redacted[tuple[Member, ...]]:
         """The last scan: a member with a finding is rewritten, or left out where that cannot be done."""
         matcher = ExactMatcher((*self._registered, *self._searchable()))
-        scrubber = Scrubber(self._finder, matcher, self._ledger)
+        scrubber = Scrubber(self._finder, matcher, self._ledger, clean=self._clean)
         scan = MemberScan(scrubber, get_dialect(self._dialect).opaque, scratch)
         kept = tuple(made for member in members.value if (made := scan.scan(member)) is not None)
         self._left_out.extend(scan.left_out)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from archiver.errors import RedactionUnavailableError
 from archiver.redact import confirm, shapes
+from archiver.redact.assigned import JUDGES, Assigned
 from archiver.redact.checksums import CHECKSUMS
 from archiver.redact.confirm import Confirm
 from archiver.redact.engine import Expression
@@ -24,9 +25,13 @@ from archiver.redact.forms import Form
 from archiver.redact.names import Names
 
 _WORD = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_CODED: Final[dict[str, Confirm]] = {"pem": shapes.pem, "manifest": shapes.manifest, "cookie": shapes.cookie}
+_CODED: Final[dict[str, Callable[[bytes, int], shapes.Places]]] = {
+    "pem": shapes.pem,
+    "manifest": shapes.manifest,
+    "cookie": shapes.cookie,
+}
 _HEAD = frozenset({"id", "kind", "about", "source", "match", "reject"})
-_FORMAT = _HEAD | {"forms", "boundary", "near", "beside", "reach", "checksum"}
+_FORMAT = _HEAD | {"forms", "boundary", "named", "beside", "checksum"}
 _CONTEXT = _HEAD | {"trigger", "pattern", "reach", "code", "judge"}
 
 
@@ -44,8 +49,8 @@ class Rule:
     source: str
     forms: tuple[Form, ...] = ()
     beside: tuple[Form, ...] = ()
-    """Forms that count only after one of the words `near`."""
-    near: tuple[str, ...] = ()
+    """Forms that count only as values of names with one of the words `named`."""
+    named: tuple[str, ...] = ()
     specific: bool = False
     """True for the format of one provider, whose name says more than the context it stands in."""
     match: tuple[str, ...] = ()
@@ -54,12 +59,11 @@ class Rule:
 
 @dataclass(slots=True)
 class RuleSet:
-    """All rules in use; expression `n` belongs to `rules[owners[n]]` and is confirmed by `confirms[n]`."""
+    """All rules in use; what expression `n` triggers is confirmed by `confirms[n]`."""
 
-    names: Names
+    assigned: Assigned
     rules: list[Rule] = field(default_factory=list)
     expressions: list[Expression] = field(default_factory=list)
-    owners: list[int] = field(default_factory=list)
     confirms: list[Confirm] = field(default_factory=list)
     version: str = ""
 
@@ -70,16 +74,16 @@ class RuleSet:
                 return index
         raise KeyError(rule_id)
 
-    def add(self, rule: Rule) -> None:
-        """Take up one more rule; raises `RuleError` when its id is taken."""
+    def add(self, rule: Rule) -> int:
+        """Take up one more rule and give its index; raises `RuleError` when its id is taken."""
         if any(rule.id == other.id for other in self.rules):
             raise RuleError(f"a second rule {rule.id}")
         self.rules.append(rule)
+        return len(self.rules) - 1
 
     def trigger(self, expression: Expression, confirmer: Confirm) -> None:
-        """One more trigger of the rule added last."""
+        """One more trigger."""
         self.expressions.append(expression)
-        self.owners.append(len(self.rules) - 1)
         self.confirms.append(confirmer)
 
 
@@ -132,7 +136,7 @@ def _names(documents: list[tuple[str, Mapping[str, Any]]]) -> RuleSet:
     if len(tables) != 1:
         raise _broken("of the package", f"there are {len(tables)} [names] tables, not one")
     try:
-        made = RuleSet(Names(**tables[0][1]))
+        made = RuleSet(Assigned(Names(**tables[0][1]), 0))
     except (TypeError, AttributeError) as error:
         raise _broken(tables[0][0], str(error)) from error
     made.add(
@@ -143,7 +147,7 @@ def _names(documents: list[tuple[str, Mapping[str, Any]]]) -> RuleSet:
             "https://12factor.net/config",
         )
     )
-    made.trigger(Expression(made.names.trigger(), caseless=True), confirm.assignment(made.names))
+    made.trigger(Expression(made.assigned.names.trigger(), caseless=True), confirm.assignment(made.assigned))
     return made
 
 
@@ -174,7 +178,7 @@ def _rule(table: Mapping[str, Any], fields: frozenset[str], *, specific: bool) -
         table["source"],
         tuple(map(Form.parse, table.get("forms", ()))),
         tuple(map(Form.parse, table.get("beside", ()))),
-        tuple(table.get("near", ())),
+        tuple(table.get("named", ())),
         specific,
         tuple(table.get("match", ())),
         tuple(table.get("reject", ())),
@@ -185,30 +189,27 @@ def _format(made: RuleSet, table: Mapping[str, Any]) -> None:
     rule = _rule(table, _FORMAT, specific=True)
     if not rule.forms and not rule.beside:
         raise RuleError(f"rule {rule.id} has no forms")
-    if bool(rule.beside) != bool(rule.near):
-        raise RuleError(f"rule {rule.id} needs both `near` and `beside`, or neither")
+    if bool(rule.beside) != bool(rule.named):
+        raise RuleError(f"rule {rule.id} needs both `named` and `beside`, or neither")
     boundary = table.get("boundary", "word")
     if boundary not in confirm.BEFORE:
         raise RuleError(f"rule {rule.id} has the unknown boundary {boundary!r}")
-    made.add(rule)
+    index = made.add(rule)
     proof = CHECKSUMS[table["checksum"]] if "checksum" in table else None
     for form in rule.forms:
-        trigger, width, widest = form.trigger()
-        made.trigger(Expression(trigger), confirm.form(form.pattern(), boundary, width, widest + 8, proof))
-    if rule.near:
+        trigger, width, reach = form.trigger()
+        confirmer = confirm.form(index, form.pattern(), boundary, width, reach + 8, proof)
+        made.trigger(Expression(trigger), confirmer)
+    if rule.named:
         pattern = b"|".join(form.pattern() for form in rule.beside)
-        words = "|".join(re.escape(word) for word in rule.near).encode()
-        made.trigger(
-            Expression(words, caseless=True), confirm.near(pattern, boundary, int(table.get("reach", 64)))
-        )
+        made.assigned.add(index, rule.named, pattern)
 
 
 def _context(made: RuleSet, table: Mapping[str, Any]) -> None:
-    rule = _rule(table, _CONTEXT, specific=False)
+    index = made.add(_rule(table, _CONTEXT, specific=False))
     if "code" in table:
-        confirmer = _CODED[table["code"]]
+        confirmer = confirm.shaped(index, _CODED[table["code"]])
     else:
-        accept = confirm.JUDGES[table["judge"]]
-        confirmer = confirm.context(table["pattern"].encode(), int(table.get("reach", 64)), accept)
-    made.add(rule)
+        accept = JUDGES[table["judge"]]
+        confirmer = confirm.context(index, table["pattern"].encode(), int(table.get("reach", 64)), accept)
     made.trigger(Expression(table["trigger"].encode(), caseless=True), confirmer)

@@ -6,6 +6,7 @@ token and decoded. Triggers are made so that a raw scan sees all that a scan of 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
@@ -22,12 +23,15 @@ Write = Callable[[bytes], object]
 ItemOpaque = Callable[[tuple[str | int, ...], Any], bool]
 """A dialect's word on a leaf: its path inside the item, and the item."""
 
+Clean = dict[ItemOpaque, set[bytes]]
+
 KNOWN: Final = "known-value"
 FLOOD: Final = "dense"
 _PROVE_WHOLE = 8 << 20
 _STRING = re.compile(rb'"[^"\\\n\x00]*+(?:\\[^\n\x00][^"\\\n\x00]*+)*+"')
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
 _JSON_LINE_LIMIT = 4 << 20
+_MOST_CLEAN = 100_000
 
 
 def never(_path: tuple[str | int, ...], _item: Any) -> bool:
@@ -46,8 +50,14 @@ class Scrubber:
         *,
         rules: bool = True,
         decode_all: bool = False,
+        clean: Clean | None = None,
     ) -> None:
-        """`rules=False` replaces known values only; `decode_all` skips the raw scan (to prove it right)."""
+        """`rules=False` replaces known values only; `decode_all` skips the raw scan (to prove it right).
+
+        `clean` holds digests of lines in which the rules found nothing, so that the last scan need not read
+        them again; scrubbers that share it must share their rules.
+        """
+        self._clean: Clean = {} if clean is None else clean
         self._finder = finder
         self._exact = exact
         self._ledger = ledger
@@ -204,8 +214,17 @@ class Scrubber:
                 item.append(jsonio.loads(line) if len(line) <= _PROVE_WHOLE else None)
             return opaque(path, item[0])
 
-        wanted = None if self._decode_all else ends
-        return self._documents.edits(line, wanted, is_opaque, rules=self._rules)
+        if self._decode_all or not self._rules or self._exact.ends(line):
+            wanted = None if self._decode_all else ends
+            return self._documents.edits(line, wanted, is_opaque, rules=self._rules)
+        clean = self._clean.setdefault(opaque, set())
+        name = hashlib.blake2b(line, digest_size=16).digest()
+        if name in clean:
+            return []
+        edits = self._documents.suspicious(line, ends) and self._documents.edits(line, ends, is_opaque)
+        if not edits and len(clean) < _MOST_CLEAN:
+            clean.add(name)
+        return edits or []
 
     def _put(self, line: bytes, edits: Sequence[Edit], place: str, write: Write) -> None:
         """Write a JSON text with its edits, having proved that it is JSON still."""

@@ -6,7 +6,7 @@ import re
 
 from archiver.redact import judge
 
-Spans = tuple[tuple[int, int], ...]
+Places = tuple[tuple[int, int], ...]
 
 _PEM_HEAD = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-{5}")
 _PEM_END = re.compile(rb"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-{5}")
@@ -23,7 +23,7 @@ _PEM_LINE = re.compile(
 _PEM_MOST = 32_768
 
 
-def pem(data: bytes, end: int) -> Spans:
+def pem(data: bytes, end: int) -> Places:
     """Confirms a private key in PEM or armour, with or without its END line, however its lines are broken."""
     head = _PEM_HEAD.search(data, max(0, end - 64), end + 64)
     if head is None:
@@ -48,7 +48,7 @@ _JSON_PAIR = re.compile(rb":\s*\\*\"(?P<secret>[A-Za-z0-9+/=_\-]{4,8192})\\*\"")
 _MANIFEST_REACH = 8192
 
 
-def manifest(data: bytes, end: int) -> Spans:
+def manifest(data: bytes, end: int) -> Places:
     """Confirms the data of a Kubernetes Secret, in YAML or JSON; the trigger ends at `kind: Secret`."""
     low = max(0, end - _MANIFEST_REACH, data.rfind(b"\x00", 0, end) + 1, data.rfind(b"\n---", 0, end) + 1)
     stops = [at for at in (data.find(b"\x00", end), data.find(b"\n---", end)) if at >= 0]
@@ -75,7 +75,7 @@ _COOKIE = re.compile(
 )
 
 
-def cookie(data: bytes, end: int) -> Spans:
+def cookie(data: bytes, end: int) -> Places:
     """Confirms session values of a Cookie or Set-Cookie header; the trigger ends at its colon."""
     stop = data.find(b"\n", end, end + 4096)
     return tuple(

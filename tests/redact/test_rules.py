@@ -1,0 +1,128 @@
+"""Every rule finds what it is for, in the contexts it comes in, and nothing that only looks like it."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from importlib import resources
+
+import pytest
+
+from archiver.redact import rules
+from archiver.redact.finder import Finder
+from archiver.redact.forms import Form, Run
+from archiver.redact.rules import Rule
+from archiver.redact.scrub import Scrubber
+from tests.redact.support import expand, lines, readable
+
+RULES = rules.load().rules
+FORMATS = [(rule, form) for rule in RULES for form in rule.forms]
+NAMED = [(rule, form) for rule in RULES for form in rule.beside]
+CONTEXTS = ["{}", "see {} there", '"{}"', "X={}\n", "<{}>", "+{}", "a\n{}\nb", "({})", "'{}',", "\\n{}\\n"]
+
+
+def _identity(case: tuple[Rule, Form]) -> str:
+    return f"{case[0].id} {case[1].text}"
+
+
+def _found(finder: Finder, text: str) -> list[tuple[str, str]]:
+    data = text.encode()
+    return [
+        (finder.rules.rules[span.rule].id, data[span.start : span.end].decode()) for span in finder.find(data)
+    ]
+
+
+@pytest.mark.parametrize("case", FORMATS, ids=_identity)
+def test_a_form_is_found_whole_in_every_context(case: tuple[Rule, Form], finder: Finder) -> None:
+    rule, form = case
+    rng = random.Random(rule.id + form.text)
+    for context in CONTEXTS:
+        value = form.sample(rng)
+        found = _found(finder, context.format(value))
+        assert any(value in text for _, text in found), (context, value, found)
+        kinds = {finder.rules.rules[finder.rules.index(name)].kind for name, text in found if value in text}
+        assert rule.kind in kinds or any(
+            finder.rules.rules[finder.rules.index(name)].specific for name, _ in found
+        )
+
+
+@pytest.mark.parametrize("case", FORMATS, ids=_identity)
+def test_a_form_is_not_found_inside_a_longer_run(case: tuple[Rule, Form], finder: Finder) -> None:
+    rule, form = case
+    first = form.parts[0]
+    if rule.id == "otpauth-secret" or (isinstance(first, Run) and first.low != first.high):
+        pytest.skip("what begins the form may stand anywhere")
+    value = form.sample(random.Random(rule.id))
+    found = _found(finder, f"Qx7{value}")
+    assert (rule.id, value) not in found
+    assert not any(name == rule.id and value in text for name, text in found)
+
+
+@pytest.mark.parametrize("case", NAMED, ids=_identity)
+def test_a_named_form_counts_only_beside_its_name(case: tuple[Rule, Form], finder: Finder) -> None:
+    rule, form = case
+    value = form.sample(random.Random(rule.id + form.text))
+    for word in rule.named:
+        name = word if finder.rules.assigned.names.says(word) else f"{word}_token"
+        for text in (f"{name.upper()}={value}", f'{name}: "{value}"', json.dumps({name: value})):
+            assert any(value in found for _, found in _found(finder, text)), text
+    assert _found(finder, f"revision {value} was built") == []
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.match], ids=lambda rule: rule.id)
+def test_examples_that_must_match(rule: Rule, finder: Finder, scrubber: Scrubber) -> None:
+    names: set[str] = set()
+    for template in rule.match:
+        for seed in range(5):
+            text = expand(template, seed)
+            found = _found(finder, text)
+            assert found, text
+            names |= {name for name, _ in found}
+            redacted = lines(scrubber, json.dumps({"text": text}).encode() + b"\n")
+            assert b"[REDACTED:" in redacted
+    assert rule.id in names
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.reject], ids=lambda rule: rule.id)
+def test_examples_that_must_not_match(rule: Rule, finder: Finder, scrubber: Scrubber) -> None:
+    for template in rule.reject:
+        for seed in range(5):
+            text = expand(template, seed)
+            assert rule.id not in {name for name, _ in _found(finder, text)}, text
+
+
+def test_there_are_rules_for_many_providers() -> None:
+    providers = {rule.source.split("/")[2] for rule in RULES if rule.specific}
+    assert len(providers) >= 90
+    assert len({rule.kind for rule in RULES if rule.specific}) >= 100
+
+
+def test_rule_files_hold_no_credential(finder: Finder) -> None:
+    files = [
+        entry
+        for entry in (resources.files("archiver.redact") / "rules").iterdir()
+        if entry.name.endswith(".toml")
+    ]
+    assert len(files) >= 5
+    for entry in files:
+        found = _found(finder, entry.read_text("utf-8"))
+        assert not [name for name, _ in found if finder.rules.rules[finder.rules.index(name)].specific], (
+            entry.name
+        )
+
+
+def test_every_source_is_a_page_of_the_web() -> None:
+    for rule in RULES:
+        assert re.fullmatch(r"https://[\w.-]+/\S*|https://[\w.-]+", rule.source), rule.id
+
+
+@pytest.mark.parametrize("level", range(4))
+def test_a_secret_is_found_however_deep_json_is_nested(level: int, scrubber: Scrubber) -> None:
+    value = expand("ghp_{alnum:36}")
+    text: object = {"text": f"é\nGITHUB_TOKEN={value}\n"}
+    for _ in range(level):
+        text = {"inner": json.dumps(text)}
+    output = lines(scrubber, json.dumps(text).encode() + b"\n")
+    assert value not in readable(output)
+    assert b"[REDACTED:github-token:" in output
