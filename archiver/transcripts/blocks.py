@@ -103,12 +103,11 @@ def blobs(content: Any, base: Path) -> Iterator[Blob]:
     if not isinstance(content, list):
         return
     for index, block in enumerate(content):
-        if not isinstance(block, dict):
-            continue
+        kind = _kind(block)
         place = (*base, index)
-        if block.get("type") in _BLOB_BLOCKS:
+        if kind in _BLOB_BLOCKS:
             yield from _source_blobs(block.get("source"), (*place, "source"))
-        elif block.get("type") == "tool_result":
+        elif kind == "tool_result":
             yield from blobs(block.get("content"), (*place, "content"))
 
 
@@ -136,7 +135,7 @@ def without_reasoning(content: Any) -> Any:
     """The content without reasoning blocks; the same object if there are none."""
     if not isinstance(content, list):
         return content
-    kept = [block for block in content if not (isinstance(block, dict) and block.get("type") in REASONING)]
+    kept = [block for block in content if _kind(block) not in REASONING]
     return content if len(kept) == len(content) else kept
 
 
@@ -181,6 +180,11 @@ def _changed(content: Any, change: Any) -> Any:
     return (
         content if all(new is old or new == old for new, old in zip(blocks, content, strict=True)) else blocks
     )
+
+
+def _kind(block: Any) -> str:
+    kind = block.get("type") if isinstance(block, dict) else None
+    return kind if isinstance(kind, str) else ""
 
 
 def _is_result(block: Any) -> bool:

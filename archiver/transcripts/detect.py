@@ -54,9 +54,11 @@ def _claude_line(value: Any) -> bool | None:
         return False
     if kind in ("user", "assistant"):
         message = value.get("message")
-        if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
-            return None
-        if not isinstance(message.get("content"), str | list):
+        if not isinstance(message, dict):
+            return False
+        if message.get("role") not in ("user", "assistant") or not isinstance(
+            message.get("content"), str | list
+        ):
             return None
         return any(key in value for key in _SESSION_KEYS)
     if kind in _MARKED_LINES:
