@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections import deque
 from collections.abc import Callable
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
@@ -24,10 +23,14 @@ from archiver.age.feed import Feed
 from archiver.age.primitives import hkdf
 from archiver.errors import HeaderError, PayloadError, UsageError
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
 CHUNK = 64 * 1024
 NONCE_SIZE = 16
 
-_SEALED_CHUNK = CHUNK + 16
+_TAG = 16
+_SEALED_CHUNK = CHUNK + _TAG
 _BLOCK = 8 * _SEALED_CHUNK
 """Bytes read from the source at once."""
 
@@ -110,7 +113,7 @@ class Unsealer(io.BufferedIOBase, BinaryIO):
     """The plaintext of an age file as a binary stream that gives out authenticated bytes only.
 
     `read(n)` returns fewer than `n` bytes only at the proven end, so a short answer never hides a truncated
-    file; `read1(n)` returns what the next chunk has. `PayloadError` on the first chunk that is not authentic,
+    file; `read1(n)` returns what is ready. `PayloadError` on the first chunk that is not authentic,
     on a missing or empty last chunk and on anything after it; the stream stays failed from then on.
     Closing it leaves the source open: that belongs to whoever opened it.
     """
@@ -128,8 +131,9 @@ class Unsealer(io.BufferedIOBase, BinaryIO):
         self._saw_last = False
         self._ended = False
         self._failure: str | None = None
-        self._chunks: deque[bytes] = deque()
-        self._head = memoryview(b"")
+        self._plain = memoryview(bytearray(_BLOCK // _SEALED_CHUNK * CHUNK))
+        """Used again for each block; only `_ready`, a part of it, is authentic."""
+        self._ready = self._plain[:0]
         self._sha256 = hashlib.sha256(nonce)
         self._length = len(nonce)
 
@@ -155,37 +159,42 @@ class Unsealer(io.BufferedIOBase, BinaryIO):
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Exactly `size` bytes, or all that is left; fewer only at the end of an intact file."""
-        pieces: list[bytes | memoryview] = []
         wanted = -1 if size is None else size
+        out = io.BytesIO()
         while wanted:
             piece = self._piece(wanted)
             if not piece:
                 break
-            pieces.append(piece)
+            out.write(piece)
             wanted -= len(piece) if wanted > 0 else 0
-        return bytes(pieces[0]) if len(pieces) == 1 else b"".join(pieces)
+        return out.getvalue()
 
     def read1(self, size: int = -1, /) -> bytes:
-        """Up to `size` bytes of one chunk; `b""` only at the end of an intact file."""
+        """Up to `size` bytes of one block; `b""` only at the end of an intact file."""
         return bytes(self._piece(size)) if size else b""
 
-    def _piece(self, limit: int) -> bytes | memoryview:
-        """The next bytes of one chunk, at most `limit` of them unless it is negative; empty at the end."""
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """Fill `buffer` as `read` would, without memory of its own: the fastest way for large amounts."""
+        room = memoryview(buffer).cast("B")
+        done = 0
+        while done < len(room):
+            piece = self._piece(len(room) - done)
+            if not piece:
+                break
+            room[done : done + len(piece)] = piece
+            done += len(piece)
+        return done
+
+    def _piece(self, limit: int) -> memoryview:
+        """The next bytes, up to `limit` unless it is negative, good until the next call; empty at the end."""
         if self.closed:
             raise ValueError("read of a closed file")
-        if not self._head:
-            while not (self._chunks or self._ended):
-                if self._failure is not None:
-                    raise PayloadError(f"{self._name} {self._failure}")
-                self._fill()
-            if not self._chunks:
-                return b""
-            chunk = self._chunks.popleft()
-            if limit < 0 or len(chunk) <= limit:
-                return chunk
-            self._head = memoryview(chunk)
-        cut = len(self._head) if limit < 0 else limit
-        piece, self._head = self._head[:cut], self._head[cut:]
+        while not (self._ready or self._ended):
+            if self._failure is not None:
+                raise PayloadError(f"{self._name} {self._failure}")
+            self._fill()
+        cut = len(self._ready) if limit < 0 else limit
+        piece, self._ready = self._ready[:cut], self._ready[cut:]
         return piece
 
     def _fill(self) -> None:
@@ -196,35 +205,37 @@ class Unsealer(io.BufferedIOBase, BinaryIO):
         self._sha256.update(block)
         self._length += len(block)
         view = memoryview(block)
+        end = 0
         for at in range(0, len(view), _SEALED_CHUNK):
-            self._failure = self._open_chunk(view[at : at + _SEALED_CHUNK])
+            sealed = view[at : at + _SEALED_CHUNK]
+            self._failure = self._open_chunk(sealed, self._plain[end : end + len(sealed) - _TAG])
             if self._failure is not None:
-                return
-        if len(view) < _BLOCK:
+                break
+            end += len(sealed) - _TAG
+        self._ready = self._plain[:end]
+        if self._failure is None and len(view) < _BLOCK:
             self._ended = self._saw_last
             self._failure = None if self._ended else "ends without its last chunk: it was cut off"
 
-    def _open_chunk(self, sealed: memoryview) -> str | None:
-        """Decrypt one chunk into the queue; returns what is wrong with it."""
+    def _open_chunk(self, sealed: memoryview, room: memoryview) -> str | None:
+        """Decrypt one chunk into `room`; returns what is wrong with it, and then nothing in `room` counts."""
         if self._saw_last:
             return "has data after its last chunk"
-        plain = self._decrypt(sealed, last=False) if len(sealed) == _SEALED_CHUNK else None
-        if plain is None:
-            plain = self._decrypt(sealed, last=True)
-            self._saw_last = plain is not None
-        if plain is None:
-            return f"was changed or cut off in chunk {self._number} of its payload"
-        if not plain and self._number:
+        if len(sealed) < _SEALED_CHUNK or not self._decrypt(sealed, room, last=False):
+            self._saw_last = self._decrypt(sealed, room, last=True)
+            if not self._saw_last:
+                return f"was changed or cut off in chunk {self._number} of its payload"
+        if not room and self._number:
             return "has an empty last chunk after others"
         self._number += 1
-        self._chunks.append(plain)
         return None
 
-    def _decrypt(self, sealed: memoryview, *, last: bool) -> bytes | None:
+    def _decrypt(self, sealed: memoryview, room: memoryview, *, last: bool) -> bool:
         try:
-            return self._cipher.decrypt(_chunk_nonce(self._number, last), sealed, None)
+            self._cipher.decrypt_into(_chunk_nonce(self._number, last), sealed, None, room)
         except InvalidTag:
-            return None
+            return False
+        return True
 
     def _demand_end(self) -> None:
         if not self._ended:

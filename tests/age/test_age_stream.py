@@ -66,6 +66,17 @@ def test_the_cut_of_writes_and_reads_does_not_matter(writes: list[int], reads: l
         assert plain.read() == whole[at:]
 
 
+@pytest.mark.parametrize("room", [1000, CHUNK, 8 * CHUNK + 1])
+def test_a_buffer_is_filled(room: int) -> None:
+    data, _ = sealed_in([TEXT])
+    buffer, found = bytearray(room), bytearray()
+    with opened(data) as plain:
+        while count := plain.readinto(buffer):
+            found += buffer[:count]
+            assert count == room or len(found) == len(TEXT)
+    assert bytes(found) == TEXT
+
+
 def test_a_buffer_can_be_written_and_used_again() -> None:
     out: list[bytes] = []
     sealer = age.seal([KEY.recipient], out.append)
@@ -130,6 +141,7 @@ def test_a_short_answer_never_hides_a_cut() -> None:
         lambda plain: plain.read(4 * CHUNK),
         lambda plain: plain.read(),
         lambda plain: io.BufferedReader(plain).read(),
+        lambda plain: plain.readinto(bytearray(4 * CHUNK)).to_bytes(4),
     ]
     for read in wraps:
         with pytest.raises(PayloadError, match="bundle 7 ends without its last chunk"):
