@@ -116,13 +116,12 @@ class Editor:
         return left
 
     def _without_blobs(self, item: Any) -> Any:
-        folded = self._dialect.fold(item)  # a copy of the same image goes with the copies
-        edited = folded
-        for blob in list(self._dialect.blobs(folded)):
+        edited = item
+        for blob in list(self._dialect.blobs(item)):
             if len(blob.data) >= self._options.blob_limit:
                 note = attachment(*self._artifacts.blob(blob.media_type, blob.data))
                 edited = self._dialect.replace_blob(edited, blob.path, note)
-        return item if edited is folded else edited
+        return edited
 
     def _with_short_results(self, item: Any, index: int, *, recent: bool) -> Any:
         results = self._dialect.facts(item).results

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-PLACEHOLDER = re.compile(r"\[REDACTED:[^\[\]\s]{1,64}\]")
-_MARK = "[REDACTED:"
-_MAX_PLACEHOLDER = len(_MARK) + 65
+_PLACEHOLDER = re.compile(r"\[REDACTED:[a-z0-9-]{1,64}:[0-9a-f]{12}\]")
+_LONGEST = len("[REDACTED::]") + 64 + 12
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -32,7 +31,7 @@ def head(text: str, limit: int) -> str:
         cut = _decode(data[: _boundary(data, limit)])
     if len(cut) == len(text):
         return text
-    start = cut.rfind(_MARK[0], max(0, len(cut) - _MAX_PLACEHOLDER))
+    start = cut.rfind("[", max(0, len(cut) - _LONGEST))
     if start >= 0:
         found = _cut_placeholder(text, start, len(cut))
         return text[:start] if found else cut
@@ -50,14 +49,14 @@ def tail(text: str, limit: int) -> str:
     begin = len(text) - len(cut)
     if begin == 0:
         return text
-    start = text.rfind(_MARK[0], max(0, begin - _MAX_PLACEHOLDER), begin)
+    start = text.rfind("[", max(0, begin - _LONGEST), begin)
     if start >= 0 and (found := _cut_placeholder(text, start, begin)):
         return text[found.end() :]
     return cut
 
 
 def _cut_placeholder(text: str, start: int, cut: int) -> re.Match[str] | None:
-    found = PLACEHOLDER.match(text, start)
+    found = _PLACEHOLDER.match(text, start)
     return found if found and start < cut < found.end() else None
 
 

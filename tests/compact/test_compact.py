@@ -243,6 +243,27 @@ def test_pictures_become_artifacts_once_everywhere(dialect: str, scratch: Scratc
     assert text.count(picture(300)) == 1
 
 
+def test_a_picture_that_stands_in_a_copy_too_is_kept_once(scratch: Scratch) -> None:
+    written = write([Turn(uses=(Use("Read", {"file_path": "/p.png"}, "seen", image=6000),))], "claude-code")
+    written.items[-1]["toolUseResult"] = {
+        "type": "image",
+        "file": {"base64": picture(6000), "type": "image/png"},
+    }
+    compacted = _session(written, scratch)
+    assert picture(6000).encode() not in b"".join(lines_of(compacted.checkpoint.value))
+    assert len(compacted.checkpoint.value.artifacts) == compacted.report.artifacts == 1
+    (result,) = _results(compacted).values()
+    assert result.text.startswith("seen\n[archived attachment: image/png; ")
+
+
+def test_two_results_of_one_call_in_one_item_are_left_for_repair(scratch: Scratch) -> None:
+    items = write(_run(Use("Read", {"file_path": "/a"}, LONG)), "anthropic-messages").items
+    items[2]["content"].insert(1, {**items[2]["content"][0], "content": "another " * 100})
+    lines = [json.dumps(item).encode() for item in items]
+    compacted = _compact(checkpoint("anthropic-messages", lines), scratch)
+    assert lines_of(compacted.checkpoint.value) == lines
+
+
 def test_a_payload_that_is_not_plain_base64_is_kept_as_it_stands(scratch: Scratch) -> None:
     data = picture(6000) + "\n"
     block = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
