@@ -52,12 +52,16 @@ def restore(
 
     setup = open_for("read", config, store, identity)
     accepted = tuple(accept or ())
-    report = room.plan(run, setup, at=at, accept=accepted)
-    if not plan:
-        target = (into or _default_folder(report)).expanduser()
+    if plan:
+        report = room.plan(run, setup, at=at, accept=accepted)
+    else:
+        if into is None:
+            # The number has to be known to name the folder; nobody may commit another in between.
+            at = room.plan(run, setup, at=at, accept=accepted).seq
+            into = _default_folder(run, at)
         with shown(as_json) as progress:
             report = room.restore(
-                run, setup, into=target, at=report.seq, accept=accepted, progress=progress
+                run, setup, into=into.expanduser().absolute(), at=at, accept=accepted, progress=progress
             ).report
     if as_json:
         output.document(report.as_document())
@@ -67,11 +71,11 @@ def restore(
         raise typer.Exit(report.exit_code)
 
 
-def _default_folder(report: Report) -> Path:
+def _default_folder(run: str, seq: int) -> Path:
     from archiver import layout
     from archiver.config import data_home
 
-    return data_home() / "restored" / f"{layout.encode_run(report.run)}-{report.seq}"
+    return data_home() / "restored" / f"{layout.encode_run(run)}-{seq}"
 
 
 def _say(report: Report, *, planned: bool) -> None:

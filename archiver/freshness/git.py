@@ -132,7 +132,8 @@ class Repository:
     ) -> tuple[int, bytes]:
         """Exit status and the beginning of the output; `GitError` past the deadline."""
         place = [] if environ else ["-C", str(self._folder)]
-        command = [_git(), "--no-pager", "--no-replace-objects", *place, *arguments]
+        overrides = [part for item in _OVERRIDES.items() for part in ("-c", "=".join(item))]
+        command = [_git(), *overrides, "--no-pager", "--no-replace-objects", *place, *arguments]
         with subprocess.Popen(  # noqa: S603 - an absolute program, a list of arguments, no shell
             command,
             cwd="/",
@@ -189,7 +190,7 @@ def _git() -> str:
 
 def _environ() -> dict[str, str]:
     """A fresh environment: no variable of the caller steers git."""
-    environ = {
+    return {
         "PATH": os.pathsep.join(entry for entry in os.get_exec_path() if Path(entry).is_absolute()),
         "HOME": "/nonexistent",
         "LC_ALL": "C",
@@ -200,12 +201,7 @@ def _environ() -> dict[str, str]:
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_ALLOW_PROTOCOL": "none",
-        "GIT_CONFIG_COUNT": str(len(_OVERRIDES)),
     }
-    for number, (key, value) in enumerate(_OVERRIDES.items()):
-        environ[f"GIT_CONFIG_KEY_{number}"] = key
-        environ[f"GIT_CONFIG_VALUE_{number}"] = value
-    return environ
 
 
 def _private_folder(private: Path, head: str, tree: Path, git_folder: Path, common: Path) -> dict[str, str]:

@@ -94,7 +94,7 @@ def _remembered(captured: JsonValue) -> tuple[str, str | None, bool | None]:
 def _dirty(repository: Repository) -> bool | None:
     try:
         return repository.dirty()
-    except GitError:  # a large tree may not be looked through in time; the commit still counts
+    except (GitError, OSError):  # a large tree may not be looked through in time; the commit still counts
         return None
 
 

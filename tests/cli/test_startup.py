@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -131,3 +132,33 @@ def test_completion_knows_commands_and_options(home: Path) -> None:
         }
         done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True)
         assert done.stdout.split() == [answer]
+
+
+def test_first_use_at_a_real_terminal(home: Path) -> None:
+    (home / "work" / "notes.txt").write_text("a \x1b]0;title\x07 note\n")
+    program = "import sys; from archiver.cli import main; main()"
+    outer, inner = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", program, "archive", "notes.txt", "--run-id", "r"],
+        stdin=inner,
+        stdout=inner,
+        stderr=inner,
+    ) as running:
+        os.close(inner)
+        shown = b""
+        while chunk := _read(outer):
+            shown += chunk
+        os.close(outer)
+        assert running.wait(30) == 0
+    text = shown.decode()
+    assert "New identity" in text
+    assert "Saved run r, checkpoint 1" in text
+    assert "\x1b]" not in text
+
+
+def _read(terminal: int) -> bytes:
+    """What a terminal shows next; nothing once the program has ended."""
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:
+        return b""

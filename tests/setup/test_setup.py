@@ -271,3 +271,15 @@ def test_a_stranger_to_the_recipients_fails_the_round_trip(tmp_path: Path) -> No
             setup.identities,
             setup.require_signing_key(),
         )
+
+
+def test_own_identities_and_named_variables_are_known_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    setup = first_use()
+    assert setup.made is not None
+    secret = setup.made.keys.identity_file.read_text().splitlines()[-1]
+    monkeypatch.setenv("HARMLESS_NAME", "an-unguessable-value")
+    assert secret in {exact.value for exact in setup.exact_values()}
+    assert "an-unguessable-value" not in {exact.value for exact in setup.exact_values()}
+    monkeypatch.setenv("ARCHIVER_ARCHIVE__SECRET_ENVIRONMENT", "HARMLESS_NAME")
+    named = open_setup(load(), "read").exact_values()
+    assert {exact.name: exact.value for exact in named}["HARMLESS_NAME"] == "an-unguessable-value"
