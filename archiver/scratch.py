@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
 import tempfile
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
 from archiver.errors import InputNotFoundError
+
+PREFIX = "checkpoint-archiver-"
+_TIME_TO_LOCK = 600
+"""Seconds after which an empty folder without a lock has lost its maker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +43,36 @@ class Spool:
         self._hash.update(data)
         self.size += len(data)
 
+    def abandon(self) -> None:
+        """Close the file of work that failed; what it holds is removed with its folder."""
+        with suppress(OSError):
+            self._file.close()
+
     def close(self) -> Spooled:
         self._file.close()
         return Spooled(self.path, self.size, self._hash.hexdigest())
 
 
 class Scratch:
-    """A folder of mode 0700 that lives as long as one save or one restore."""
+    """A folder of mode 0700 that lives as long as one save or one restore.
+
+    A killed process cannot remove its folder; the next one that makes a folder in the same place does.
+    """
 
     def __init__(self, parent: Path | None = None) -> None:
+        place = parent or Path(tempfile.gettempdir())
         try:
-            self.path = Path(tempfile.mkdtemp(prefix="archiver-", dir=parent))
+            _remove_abandoned(place)
+            self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
+            self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
         except OSError as error:
             raise InputNotFoundError(
-                f"no private scratch folder could be made: {error.strerror}",
+                f"no private scratch folder could be made in {place}: {error.strerror}",
                 remedy="free some disk space or set TMPDIR to a folder that can be written",
             ) from error
         self._count = 0
+        self._spools: list[Spool] = []
 
     def new_path(self, label: str = "file") -> Path:
         """A fresh path inside the folder; nothing is there yet."""
@@ -60,7 +80,9 @@ class Scratch:
         return self.path / f"{self._count:05d}-{label}"
 
     def spool(self, label: str = "spool") -> Spool:
-        return Spool(self.new_path(label))
+        spool = Spool(self.new_path(label))
+        self._spools.append(spool)
+        return spool
 
     def __enter__(self) -> Scratch:
         return self
@@ -68,7 +90,29 @@ class Scratch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        for spool in self._spools:
+            spool.abandon()
         shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
+
+
+def _remove_abandoned(place: Path) -> None:
+    """Remove the folders of processes that are gone: nobody holds a lock on them any more."""
+    for folder in place.glob(f"{PREFIX}*"):
+        try:
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            continue  # no folder, somebody else's, or just being removed
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            about = os.fstat(lock)
+            just_made = not any(folder.iterdir()) and time.time() - about.st_mtime < _TIME_TO_LOCK
+            if about.st_uid == os.getuid() and not just_made:
+                shutil.rmtree(folder, ignore_errors=True)
+        except BlockingIOError:
+            continue  # its process lives
+        finally:
+            os.close(lock)
 
 
 def fsync_folder(path: Path) -> None:

@@ -1,0 +1,89 @@
+"""Kill a save with SIGKILL at its n-th system event, for each n, and look at what is left each time.
+
+    python killing.py CONFIG TRANSCRIPT EVERY
+
+A child is forked for each n; an audit hook counts what it does to files (open, link, rename, remove, mkdir
+and whatever else Python audits) and kills it there. Prints one JSON line for each kill, and last the number
+of events and the files that are left in scratch folders.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+from archiver.archive import Given, Options, Source, archive
+from archiver.config import load
+from archiver.errors import NoSuchRunError
+from archiver.restore import restore
+from archiver.scratch import PREFIX
+from archiver.setup import Setup, open_setup
+
+COUNTED = ("open", "os.", "shutil.", "tempfile.", "fcntl.")
+
+
+def save(setup: Setup, transcript: Path, number: int) -> None:
+    options = Options(given=Given(run_id="r", note=f"save {number}"))
+    archive(Source(paths=(transcript,)), setup, options=options)
+
+
+def killed_at(event: int, setup: Setup, transcript: Path, number: int) -> bool:
+    """Fork, save and die at that event; False when the save was done before."""
+    child = os.fork()
+    if child == 0:
+        seen = 0
+
+        def hook(name: str, _: object) -> None:
+            nonlocal seen
+            if name.startswith(COUNTED):
+                seen += 1
+                if seen == event:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(hook)
+        save(setup, transcript, number)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        assert os.WTERMSIG(status) == signal.SIGKILL, status
+        return True
+    assert os.WEXITSTATUS(status) == 0, status
+    return False
+
+
+def newest(setup: Setup) -> str | None:
+    """The note of the checkpoint that a restore gives now."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            restored = restore("r", setup, into=Path(folder) / "out")
+        except NoSuchRunError:
+            return None
+        assert (restored.folder / "transcript").is_dir()
+        return restored.checkpoint.note
+
+
+def main(config: Path, transcript: Path, every: int) -> None:
+    setup = open_setup(load(config), need="write")
+    committed, event = 0, 1
+    while True:
+        done = not killed_at(event, setup, transcript, committed + 1)
+        found = newest(setup)
+        # Either nothing is seen of the save, or all of it: death may come after the commit point.
+        before = f"save {committed}" if committed else None
+        assert found in (before, f"save {committed + 1}"), (event, found, committed)
+        if found == f"save {committed + 1}":
+            committed += 1
+        print(json.dumps({"event": event, "committed": committed}))
+        if done:
+            break
+        event += every
+    left = len(list(Path(tempfile.gettempdir()).glob(f"{PREFIX}*/*")))
+    print(json.dumps({"events": event, "committed": committed, "left": left}))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))

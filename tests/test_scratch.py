@@ -1,0 +1,76 @@
+"""Scratch folders are private and go away, also those of processes that were killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from archiver.errors import InputNotFoundError
+from archiver.scratch import PREFIX, Scratch
+
+CHILD = """
+import sys, time
+from pathlib import Path
+from archiver.scratch import Scratch
+scratch = Scratch(Path(sys.argv[1]))
+(scratch.path / "secret").write_text("left behind")
+print("made", flush=True)
+sys.stdin.readline()
+"""
+
+
+def folders(place: Path) -> list[Path]:
+    return sorted(place.glob(f"{PREFIX}*"))
+
+
+def test_it_is_private_and_goes_away(tmp_path: Path) -> None:
+    with Scratch(tmp_path) as scratch:
+        assert scratch.path.stat().st_mode & 0o777 == 0o700
+        spool = scratch.spool()
+        spool.write(b"abc")
+        done = spool.close()
+        assert done.size == 3
+        assert done.path.read_bytes() == b"abc"
+    assert folders(tmp_path) == []
+
+
+def test_the_folder_of_a_killed_process_is_removed_and_that_of_a_living_one_stays(tmp_path: Path) -> None:
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", CHILD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        for _ in range(2)
+    ]
+    dead, living = children
+    for child in children:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"made\n"
+    os.kill(dead.pid, signal.SIGKILL)
+    dead.communicate()
+    assert len(folders(tmp_path)) == 2
+    with Scratch(tmp_path) as mine:
+        left = [folder for folder in folders(tmp_path) if folder != mine.path]
+        assert len(left) == 1
+        assert (left[0] / "secret").exists()
+    living.kill()
+    living.communicate()
+
+
+def test_a_folder_that_is_just_being_made_stays(tmp_path: Path) -> None:
+    mine = tmp_path / f"{PREFIX}notes"
+    mine.mkdir()
+    (tmp_path / f"{PREFIX}link").symlink_to(mine)
+    with Scratch(tmp_path):
+        pass
+    assert mine.is_dir()
+    assert (tmp_path / f"{PREFIX}link").is_symlink()
+
+
+def test_no_place_for_it_is_a_typed_error(tmp_path: Path) -> None:
+    with pytest.raises(InputNotFoundError, match="scratch"):
+        Scratch(tmp_path / "missing")
