@@ -14,9 +14,10 @@ from typing import Any
 
 from archiver.transcripts import blocks, sealed
 from archiver.transcripts.checks import with_sound_text
+from archiver.transcripts.conversations import INLINE
 from archiver.transcripts.dialect import Blob, Call, Facts, Path, Problem
 from archiver.transcripts.places import at, put
-from archiver.transcripts.session_judge import INLINE, SessionJudge
+from archiver.transcripts.session_judge import SessionJudge
 from archiver.transcripts.typed import typed
 
 _CONTENT: Path = ("message", "content")

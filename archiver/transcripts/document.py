@@ -24,6 +24,8 @@ _BLANKS = re.compile(rb"[ \t\r\n]*+")
 _STRING = re.compile(rb'"([^"\\]*+(?:\\[\x00-\xff][^"\\]*+)*+)"')
 _SCALAR = re.compile(rb"[^ \t\r\n,\]}\[{\"\x00]++(?=[ \t\r\n,\]}])")
 BRACKET = re.compile(rb'[^"\[\]{}]*+(?:"[^"\\]*+(?:\\[\x00-\xff][^"\\]*+)*+"[^"\[\]{}]*+)*+[\[\]{}]')
+BRACKETS = re.compile(BRACKET.pattern + rb"|([\x00-\xff]++)")
+"""For `finditer`, which searches: where no bracket follows soundly, group 1 takes all the rest."""
 OPENING = b"{["
 
 
@@ -227,7 +229,9 @@ class Walker:
         last = found.start
         while True:
             base, data, end = window.base, window.data, window.at
-            for bracket in BRACKET.finditer(data, end):
+            for bracket in BRACKETS.finditer(data, end):
+                if bracket.lastindex:
+                    break
                 end = bracket.end()
                 if data[end - 1] in OPENING:
                     if not depth:

@@ -9,7 +9,7 @@ from typing import Any
 from archiver import jsonio
 from archiver.errors import MalformedTranscriptError
 from archiver.transcripts import jsontext
-from archiver.transcripts.document import BRACKET, OPENING, Array, NotSplitError, Walker, Window
+from archiver.transcripts.document import BRACKETS, OPENING, Array, NotSplitError, Walker, Window
 from archiver.transcripts.source import CHUNK, FileSource, read_range
 
 
@@ -101,7 +101,7 @@ def malformed(part: str, handle: int, at: int) -> MalformedTranscriptError:
 def _elements(text: bytes) -> Iterator[bytes]:
     """The texts of the elements in a block that is known to be sound."""
     depth = start = 0
-    for bracket in BRACKET.finditer(text):
+    for bracket in BRACKETS.finditer(text):
         end = bracket.end()
         if text[end - 1] in OPENING:
             start = start if depth else end - 1

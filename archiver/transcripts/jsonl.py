@@ -42,7 +42,6 @@ class JsonLines:
     max_item: int
     salvage: bool = False
     dropped: list[Dropped] = field(default_factory=list)
-    start: int = 0
 
     def pairs(self) -> Iterator[tuple[bytes, Any]]:
         """Each item as its text and its value.
@@ -76,7 +75,7 @@ class JsonLines:
         """Lines without their ends; the last may have had none."""
         carry: list[bytes] = []
         held = number = 0
-        for block in self.source.blocks(self.start):
+        for block in self.source.blocks():
             lines = block.split(b"\n")
             for line in lines[:-1]:
                 number += 1

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
-
-_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def safe_name(name: str) -> str:
@@ -21,11 +18,13 @@ def safe_name(name: str) -> str:
 def _safe_step(step: str) -> str:
     if step in (".", ".."):
         return "%2E" * len(step)
-    return "".join(_escaped(c) if c in "%\\" or unicodedata.category(c) in _UNSAFE else c for c in step)
+    return "".join(c if c.isprintable() and c not in "%\\" else _escaped(c) for c in step)
 
 
 def _escaped(character: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in os.fsencode(character))
+    undecodable = "\udc80" <= character <= "\udcff"
+    data = bytes([ord(character) & 0xFF]) if undecodable else character.encode("utf-8", "surrogatepass")
+    return "".join(f"%{byte:02X}" for byte in data)
 
 
 def shown(path: Path | str) -> str:

@@ -6,6 +6,7 @@ each item once and deals with damage on the way. Nothing is written anywhere.
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -77,18 +78,22 @@ class _Reader:
 
     def part(self, found: Found) -> tuple[str, TranscriptPart]:
         """The dialect of a file, and the file as a part."""
+        if found.source.head(len(BOM_UTF8)) == BOM_UTF8:  # no JSON starts so
+            return _raw(found)
         values = sniff.first_lines(found.source)
+        made = None
         if values is not None and (len(values) > 1 or detect.of_lines(values) != OPAQUE):
-            return self._lines(found, values)
+            made = self._lines(found, values)
         try:
-            return self._document(found)
+            return made or self._document(found)
         except NotSplitError:
             return _raw(found)
 
-    def _lines(self, found: Found, values: list[Any]) -> tuple[str, TranscriptPart]:
+    def _lines(self, found: Found, values: list[Any]) -> tuple[str, TranscriptPart] | None:
+        """The file as lines; None where it is no known dialect and its lines are not all JSON."""
         dialect = detect.of_lines(values)
         if dialect == OPAQUE and not _sound(JsonLines(found.source, found.name, self._max_item)):
-            return _raw(found)
+            return None
         lines = JsonLines(found.source, found.name, self._max_item, self._salvage, self._dropped)
         return dialect, _jsonl(found, lines.pairs)
 
@@ -111,12 +116,14 @@ class _Reader:
         first = document.first_value(found.source, scan.end).strip(BLANKS)
         if b"\n" not in first:
             try:
-                return self._lines(found, [jsonio.loads(first)])
+                made = self._lines(found, [jsonio.loads(first)])
             except ValueError as error:
                 raise NotSplitError("the first line is not JSON") from error
+            if made is not None:
+                return made
         values = Values(found.source, found.name, self._max_item)
         if not _sound(values):
-            return _raw(found)
+            raise NotSplitError("a value is not JSON")
         sample = [value for _, value in islice(values.pairs(), _SAMPLE)]
         return detect.of_lines(sample), _jsonl(found, values.pairs)
 

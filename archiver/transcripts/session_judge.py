@@ -12,6 +12,7 @@ from collections import Counter
 from typing import Any
 
 from archiver.transcripts.checks import text_problems
+from archiver.transcripts.conversations import Conversations
 from archiver.transcripts.dialect import Facts, Problem
 from archiver.transcripts.pairing import Pairing
 
@@ -23,7 +24,7 @@ class SessionJudge:
         self._pairings: dict[str | None, Pairing] = {}
         self._found: list[Problem] = []
         self._tree = _Tree()
-        self._roots: dict[int, str] = {}
+        self._conversations = Conversations()
         self._unseen: list[tuple[int, str, str]] = []
         self._started = False
 
@@ -34,7 +35,7 @@ class SessionJudge:
         self._tree.add(own, parent, facts)
         if main:
             self._links(index, item, parent)
-        pairing = self._pairings.setdefault(self._branch(facts, own, parent), Pairing())
+        pairing = self._pairings.setdefault(self._conversations.of(facts, own, parent), Pairing())
         if facts.boundary:
             pairing.boundary()
         if facts.role not in ("user", "assistant"):
@@ -54,15 +55,6 @@ class SessionJudge:
             if isinstance(target, str) and target and not self._tree.has(target):
                 self._unseen.append((index, target, what))
 
-    def _branch(self, facts: Facts, own: str | None, parent: str | None) -> str | None:
-        """The conversation of a line; side conversations that name none are told apart by their roots."""
-        if facts.branch is None:
-            return None
-        root = self._roots.get(hash(parent), "") if parent else (own or "")
-        if own:
-            self._roots[hash(own)] = root
-        return f"{facts.branch}/{root}" if facts.branch == INLINE else facts.branch
-
     def problems(self) -> list[Problem]:
         """Everything that is wrong, by line."""
         found = list(self._found)
@@ -79,10 +71,6 @@ class SessionJudge:
             if not self._tree.has(target)
         ]
         return sorted(found, key=lambda problem: problem.item)
-
-
-INLINE = "sidechain"
-"""The branch of lines that belong to some side conversation but name none."""
 
 
 class _Tree:

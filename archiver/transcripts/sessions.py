@@ -21,6 +21,8 @@ from archiver.transcripts.source import FileSource
 
 MAX_FILES: Final = 10_000
 _LISTED: Final = 20
+_GLANCE: Final = 1 << 16
+"""Bytes that mostly tell what a file is; a folder may hold thousands of them."""
 _FOLDER: Final = "subagents"
 
 
@@ -89,7 +91,7 @@ def _is_session(path: Path) -> bool:
 
 def _session_ids(source: FileSource) -> set[str] | None:
     """The session ids that the first lines state; None when it is not a Claude Code file."""
-    values = sniff.first_lines(source)
+    values = sniff.first_lines(source, _GLANCE) or sniff.first_lines(source)
     if values is None or of_lines(values) != CLAUDE_CODE:
         return None
     dialect = get_dialect(CLAUDE_CODE)

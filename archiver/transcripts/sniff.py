@@ -11,13 +11,13 @@ from archiver.transcripts.source import FileSource
 HEAD: Final = 1 << 20
 
 
-def first_lines(source: FileSource) -> list[Any] | None:
+def first_lines(source: FileSource, limit: int = HEAD) -> list[Any] | None:
     """The values on the first lines, or None when at least half of those lines are no objects or arrays.
 
-    Only whole lines within the first megabyte count, so a first line that is longer gives None. A line of
-    several objects counts as those.
+    Only whole lines within the first `limit` bytes count, so a first line that is longer gives None. A line
+    of several objects counts as those.
     """
-    head = source.head(HEAD)
+    head = source.head(limit)
     whole = len(head) >= source.size
     lines = head.split(b"\n") if whole else head.split(b"\n")[:-1]
     values: list[Any] = []
@@ -34,6 +34,8 @@ def _values(line: bytes) -> list[Any]:
     try:
         value = jsonio.loads(line)
     except ValueError:
-        leading = jsontext.leading_values(line.decode("utf-8", "replace"))
-        return [value for _, _, value in leading.values]
+        text = line.decode("utf-8", "replace")
+        leading = jsontext.leading_values(text)
+        inside = text[leading.rest : leading.rest + 1] in (",", "]", "}")  # a line of one large document
+        return [] if inside else [value for _, _, value in leading.values]
     return [value] if isinstance(value, dict | list) else []

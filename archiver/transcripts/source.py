@@ -62,8 +62,9 @@ class FileSource:
         finally:
             os.close(handle)
 
-    def blocks(self, start: int = 0) -> Iterator[bytes]:
-        """The bytes from `start` to the size first seen, or to where the file now ends if that is before."""
+    def blocks(self) -> Iterator[bytes]:
+        """The bytes up to the size first seen, or to where the file now ends if that is before."""
+        start = 0
         with self.opened() as handle:
             while start < self.size:
                 block = os.pread(handle, min(CHUNK, self.size - start), start)

@@ -257,4 +257,5 @@ def test_any_document_comes_back_equal(
             patch.setattr(module, "CHUNK", chunk)
         [part] = read([path]).transcript.parts
         made = native(part)
+    assert part.media == "json"
     assert json.loads(made) == json.loads(path.read_bytes())

@@ -1,0 +1,133 @@
+"""Every public transcript at hand is read as something, and what its collection says of it is found."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archiver.transcripts import get_dialect
+from archiver.transcripts.native import write_native
+from archiver.transcripts.reader import Reading, pairs, read
+from archiver.transcripts.survey import survey
+
+SHARED = Path(os.environ.get("ARCHIVER_SHARED", Path(__file__).parents[3] / "shared")) / "transcripts"
+MANIFEST = SHARED / "manifest.json"
+
+pytestmark = pytest.mark.skipif(not MANIFEST.exists(), reason=f"no public transcripts at {SHARED}")
+
+KNOWN = {"claude_code": "claude-code", "anthropic_messages": "anthropic-messages"}
+RECORDED_LINES = ("06-stream-json-multi-turn.jsonl", "07-stream-json-max-turns.jsonl")
+"""Output of Claude Code: its lines, though they lie with the messages."""
+APP_LOG = "01-happy-log4-935KB.json"
+"""An app's own records around messages: no dialect of ours."""
+
+
+def files() -> list[Path]:
+    return sorted(path for path in SHARED.rglob("*") if path.is_file()) if SHARED.exists() else []
+
+
+def entries() -> list[dict[str, Any]]:
+    manifest = json.loads(MANIFEST.read_bytes()) if MANIFEST.exists() else []
+    return [entry for entry in manifest if entry["format"] in KNOWN]
+
+
+def name_of(value: Any) -> str:
+    return value["file"] if isinstance(value, dict) else str(value.relative_to(SHARED))
+
+
+def native(reading: Reading) -> bytes:
+    pieces: list[bytes] = []
+    write_native(reading.transcript.parts[0], pieces.append)
+    return b"".join(pieces)
+
+
+def test_the_collection_is_there() -> None:
+    assert len(files()) > 100
+    assert len(entries()) > 20
+
+
+@pytest.mark.parametrize("path", files(), ids=name_of)
+def test_every_file_is_read_and_comes_back(path: Path) -> None:
+    reading = read([path])
+    assert reading.dropped == []
+    assert reading.total_bytes >= path.stat().st_size
+    part = reading.transcript.parts[0]
+    original = path.read_bytes()
+    if part.media == "json":
+        assert json.loads(native(reading)) == json.loads(original)
+    elif part.media == "raw":
+        assert native(reading) == original
+    else:
+        lines = native(reading).splitlines()
+        if b"}{" in original and len(lines) != original.count(b"\n") + (not original.endswith(b"\n")):
+            assert b"".join(lines) == original.replace(b"\n", b"")  # two objects on one line
+        else:
+            # A last line that had no end has one now, or the next append would be glued to it.
+            assert b"\n".join(lines) == original.rstrip(b"\n")
+    assert reading.dropped == []
+
+
+@pytest.mark.parametrize("path", files(), ids=name_of)
+def test_the_dialect_is_the_right_one(path: Path) -> None:
+    dialect = read([path]).transcript.dialect
+    folder = path.relative_to(SHARED).parts[0]
+    if path.name in RECORDED_LINES:
+        assert dialect == "claude-code"
+    elif path.name == APP_LOG:
+        assert dialect == "opaque"
+    else:
+        assert dialect == KNOWN.get(folder, "opaque")
+
+
+@pytest.mark.parametrize("entry", entries(), ids=name_of)
+def test_counts_are_those_of_the_collection(entry: dict[str, Any]) -> None:
+    reading = read([SHARED / entry["file"]])
+    dialect = get_dialect(reading.transcript.dialect)
+    if dialect.name == "opaque":
+        assert entry["file"].endswith(APP_LOG)
+        return
+    # The collection counts the main file of a folder; its sub-agents are parts of their own here.
+    items = reading.transcript.parts[0].items
+    facts = [dialect.facts(item) for item in items.values()]
+    problems = Counter(problem.code for problem in dialect.problems(items.values()))
+    found = {
+        "messages": sum(one.role in ("user", "assistant") for one in facts),
+        "tool_calls": sum(len(one.calls) for one in facts),
+        "unanswered_tool_calls": problems["unanswered_call"],
+        "orphan_results": problems["orphan_result"],
+        "images": sum(len(list(dialect.blobs(item))) for item in items.values()),
+    }
+    said = {key: entry[key] for key in found}
+    if "two JSON objects on one line" in (entry["note"] or "") or "chainA" in entry["file"]:
+        said["messages"] += 1  # the collection could not read that line
+    if entry["file"].endswith("38-jazzy-49KB.jsonl"):
+        said["tool_calls"] -= 1  # a made-up call without an id, which nothing can answer
+    assert found == said
+
+
+@pytest.mark.parametrize("entry", entries(), ids=name_of)
+def test_surveys_and_opaque_leaves(entry: dict[str, Any]) -> None:
+    reading = read([SHARED / entry["file"]])
+    dialect = get_dialect(reading.transcript.dialect)
+    for part in reading.transcript.parts:
+        found = survey(part.items, dialect, header=part.header)
+        assert len(found) == sum(1 for _ in pairs(part.items))
+        assert set(found.results) >= set(found.calls) - set(found.unanswered)
+        assert found.repeated == set() or "jazzy" in entry["file"]
+        for item in part.items.values():
+            for path, leaf in leaves(item):
+                if path[-1] == "signature" and " " not in leaf and dialect.name != "opaque":
+                    assert dialect.opaque(path, item)
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[tuple[Any, ...], Any]]:
+    if isinstance(value, dict):
+        return [found for key, inner in value.items() for found in leaves(inner, (*path, key))]
+    if isinstance(value, list):
+        return [found for index, inner in enumerate(value) for found in leaves(inner, (*path, index))]
+    return [(path, value)] if isinstance(value, str) else []
