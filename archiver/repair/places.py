@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from archiver.transcripts.conversations import Conversations
 from archiver.transcripts.dialect import Call, Dialect, Facts, Problem, ToolResult
 
 
@@ -24,7 +25,6 @@ class Place:
     moved: list[tuple[Call, ToolResult]] = field(default_factory=list)
     message: str | None = None
     answering: bool = False
-    closed: bool = False
 
     @property
     def own_item(self) -> bool:
@@ -43,7 +43,8 @@ class Plan:
     into: dict[int, list[Place]] = field(default_factory=lambda: defaultdict(list))
     """Places whose results are added to this one."""
     sound: set[int] = field(default_factory=set)
-    dangling: dict[int, str] = field(default_factory=dict)
+    dangling: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """Ids that an item links to and that no item has."""
     gone: dict[str, str | None] = field(default_factory=dict)
     """Ids of items of which nothing is left, with the ids of their parents."""
     note: set[int] = field(default_factory=set)
@@ -87,7 +88,7 @@ def _take(problem: Problem, made: Plan, unanswered: set[tuple[int, str]], late: 
     elif problem.code in ("empty_text", "bad_text"):
         made.sound.add(problem.item)
     elif problem.code == "dangling_parent" and problem.ref is not None:
-        made.dangling[problem.item] = problem.ref
+        made.dangling[problem.item].append(problem.ref)
     elif problem.code == "bad_order":
         made.note.add(problem.item)
 
@@ -105,34 +106,36 @@ class _Finder:
         self._now: dict[str | None, Place] = {}
         self._wanted: list[Place] = []
         self._called: dict[str, tuple[Call, Place]] = {}
+        self._conversations = Conversations()
 
     def places(self, items: Iterable[Any]) -> Iterator[Place]:
         """The places that calls without a result, or with a late one, belong to."""
         for index, item in enumerate(items):
             facts = self._dialect.facts(item)
+            own, parent = self._dialect.link(item)
+            conversation = self._conversations.of(facts, own, parent)
             if facts.boundary:
-                self._now.pop(facts.branch, None)
+                self._now.pop(conversation, None)
             if facts.role == "assistant":
-                self._response(index, item, facts)
+                self._response(index, facts, conversation, linked=own is not None)
             elif facts.role in ("user", "tool"):
-                self._answer(index, item, facts)
+                self._answer(index, item, facts, conversation)
         seen: set[int] = set()
         for place in self._wanted:
             if id(place) not in seen and (place.unanswered or place.moved):
                 seen.add(id(place))
                 yield place
 
-    def _response(self, index: int, item: Any, facts: Facts) -> None:
-        place = self._now.get(facts.branch)
+    def _response(self, index: int, facts: Facts, conversation: str | None, *, linked: bool) -> None:
+        place = self._now.get(conversation)
         goes_on = place is not None and (
             not place.answering or (facts.message is not None and facts.message == place.message)
         )
         if place is None or not goes_on:
-            linked = self._dialect.link(item)[0] is not None
-            place = self._now[facts.branch] = Place(index, linked)
+            place = self._now[conversation] = Place(index, linked)
         place.after, place.target = index, None
         place.message = facts.message
-        place.answering = place.closed = False
+        place.answering = False
         for call in facts.calls:
             if (index, call.id) in self._unanswered:
                 place.unanswered.append(call)
@@ -141,17 +144,15 @@ class _Finder:
                 self._called[call.id] = (call, place)
                 self._wanted.append(place)
 
-    def _answer(self, index: int, item: Any, facts: Facts) -> None:
+    def _answer(self, index: int, item: Any, facts: Facts, conversation: str | None) -> None:
         kept = self._kept(index, item)
-        place = self._now.get(facts.branch)
+        place = self._now.get(conversation)
         if place is not None:
             place.answering = True
             if kept and place.target is None:
                 place.target = index
-            if facts.results and kept and not place.closed:
+            if facts.results:
                 place.after = index
-            elif not facts.results:
-                place.closed = True
         for result in facts.results if index in self._plan.drop else ():
             if result.call_id in self._called and self._is_late(index, result):
                 call, home = self._called.pop(result.call_id)

@@ -150,7 +150,7 @@ class _Emitter:
         """The mended items as JSON texts; those without a change keep their bytes."""
         for index, (line, item) in enumerate(items.pairs()):
             if index in self._plan.note and self._dialect.facts(item).role == "assistant":
-                yield self._new(self._dialect.user_note(LOST_BEGINNING, item))
+                yield self._new(self._note(index, item))
             linked = self._relinked(index, item)
             mended = self._mended(index, linked)
             if mended is item:
@@ -166,9 +166,8 @@ class _Emitter:
         return jsonio.again(item)
 
     def _relinked(self, index: int, item: Any) -> Any:
-        lost = self._plan.dangling.get(index)
-        if lost is not None and lost not in self._links:
-            self._links[lost] = self._last
+        for lost in self._plan.dangling.get(index, ()):
+            self._links.setdefault(lost, self._last)
         return self._dialect.relinked(item, self._links) if self._links else item
 
     def _mended(self, index: int, item: Any) -> Any | None:
@@ -177,8 +176,25 @@ class _Emitter:
             for place in self._plan.into.get(index, ()):
                 mended = self._filled(place, mended)
             if index in self._plan.sound:
-                mended = self._dialect.with_sound_text(mended)
+                mended = self._sound(mended)
         return mended
+
+    def _sound(self, item: Any) -> Any | None:
+        try:
+            return self._dialect.with_sound_text(item)
+        except RecursionError:  # nested so deeply that no walk comes to its end
+            return item
+
+    def _note(self, index: int, item: Any) -> Any:
+        """A message that speaks for the lost beginning; what hung off the lost part hangs off it."""
+        lost = self._plan.dangling.get(index, ())
+        note = self._dialect.user_note(LOST_BEGINNING, item)
+        note = self._dialect.relinked(note, dict.fromkeys(lost, self._last) | self._links)
+        own, _ = self._dialect.link(note)
+        if own is not None:
+            self._last = own
+            self._links.update(dict.fromkeys(lost, own))
+        return note
 
     def _remember(self, item: Any, *, kept: bool) -> None:
         own, parent = self._dialect.link(item)
