@@ -185,6 +185,7 @@ def test_a_frame_too_many(tmp_path: Path, place: int, extra: bytes) -> None:
         "a dictionary": raw_frame(len(STREAM), RLE, descriptor=0b11000101),
         "a reserved bit": raw_frame(len(STREAM), RLE, descriptor=0b11001100),
         "an unused bit": raw_frame(len(STREAM), RLE, descriptor=0b11010100),
+        "an unused bit in a good frame": REST[:4] + bytes([REST[4] | 0b10000]) + REST[5:],
         "too little content": raw_frame(len(STREAM), block(1, 0, b"x", last=True) + bytes(4)),
     }.items(),
     ids=lambda case: case[0],

@@ -90,15 +90,24 @@ def _counted(call: Callable[..., Any], calls: Iterator[int], number: int) -> Cal
 
 
 def kill_randomly(root: Path, rounds: int = 60) -> Any:
-    """Writers die by SIGKILL at random moments; says who had returned from `create` before."""
+    """Writers die by SIGKILL at random moments; says who had returned from `create` before.
+
+    The first is not disturbed: it shows how long a write takes here and now.
+    """
     returned = []
+    usual = 0.0
     chance = random.Random(7)  # noqa: S311 - moments, not secrets
     for number in range(1, rounds + 1):
         read, write = os.pipe()
         child = fork(_create_and_tell, root, number, write)
         os.close(write)
         os.read(read, 1)  # it has begun
-        time.sleep(chance.random() * 0.006)
+        began = time.monotonic()
+        if number == 1:
+            os.read(read, 1)
+            usual = time.monotonic() - began
+            returned.append(1)
+        time.sleep(chance.random() * usual * 1.5)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         returned += [number] * len(os.read(read, 1))
