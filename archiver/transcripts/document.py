@@ -78,7 +78,7 @@ class Scan:
 def scan(source: FileSource, max_item: int) -> Scan:
     """Go through the first JSON value of a file; `NotSplitError` when it has no end or no sound brackets."""
     with source.opened(unchanged=True) as handle:
-        window = Window(handle, source.size, 2 * max_item)
+        window = Window(handle, source.size, max_item)
         walker = Walker(window, max_item)
         walker.value((), 0)
         end = window.position

@@ -62,7 +62,7 @@ class Values:
     def pairs(self) -> Iterator[tuple[bytes, Any]]:
         """Each value as its text and its value; `MalformedTranscriptError` where one is not JSON."""
         with self.source.opened(unchanged=True) as handle:
-            walker = Walker(Window(handle, self.source.size, 2 * self.max_item), self.max_item)
+            walker = Walker(Window(handle, self.source.size, self.max_item), self.max_item)
             window = walker.window
             start = 0
             try:

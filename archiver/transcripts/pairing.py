@@ -13,19 +13,23 @@ from archiver.transcripts.dialect import Call, Problem, ToolResult
 
 
 class Pairing:
-    """Calls and results of one conversation in their order; memory grows with the number of calls only."""
+    """Calls and results of one conversation in their order; memory grows with the number of calls only.
+
+    `line` names the line a piece stands on, where a format has names for lines: a line that was written twice
+    says what it says once.
+    """
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
-        self._called: dict[str, int] = {}
+        self._called: dict[str, str | None] = {}
         self._open: dict[str, int] = {}
         self._late: dict[str, int] = {}
-        self._answered: set[str] = set()
-        self._excused: set[str] = set()
+        self._answered: dict[str, str | None] = {}
+        self._excused: dict[str, int] = {}
         self._group: str | None = None
         self._answering = False
 
-    def called(self, item: int, calls: Sequence[Call], group: str | None) -> None:
+    def called(self, item: int, calls: Sequence[Call], group: str | None, line: str | None = None) -> None:
         """A piece of a model response; pieces of one response carry the same `group`, if they have one."""
         if self._answering and (group is None or group != self._group):
             self._late.update(self._open)
@@ -34,37 +38,37 @@ class Pairing:
         self._group = group
         for call in calls:
             if call.id in self._called:
-                self._problem("duplicate_call", item, call.id, "a second call with this id")
+                if line is None or self._called[call.id] != line:
+                    self._problem("duplicate_call", item, call.id, "a second call with this id")
                 continue
-            self._called[call.id] = item
+            self._called[call.id] = line
             if not call.answered_elsewhere:
                 self._open[call.id] = item
 
-    def answered(self, item: int, results: Sequence[ToolResult]) -> None:
+    def answered(self, item: int, results: Sequence[ToolResult], line: str | None = None) -> None:
         """A piece of a user message, with or without results."""
         self._answering = True
         for result in results:
-            self._result(item, result.call_id)
+            self._result(item, result.call_id, line)
 
-    def _result(self, item: int, call_id: str) -> None:
+    def _result(self, item: int, call_id: str, line: str | None) -> None:
         if call_id in self._answered:
-            self._problem("duplicate_result", item, call_id, "the call was answered before")
-        elif call_id in self._open:
-            del self._open[call_id]
-            self._answered.add(call_id)
-        elif call_id in self._late:
-            del self._late[call_id]
-            self._answered.add(call_id)
+            if line is None or self._answered[call_id] != line:
+                self._problem("duplicate_result", item, call_id, "the call was answered before")
+            return
+        if call_id in self._late:
             self._problem("misplaced_result", item, call_id, "the result is not in the next user message")
-        elif call_id in self._excused:
-            self._excused.remove(call_id)
-            self._answered.add(call_id)
-        else:
+        elif call_id not in self._open and call_id not in self._excused:
             self._problem("orphan_result", item, call_id, "no call has this id")
+            return
+        for waiting in (self._open, self._late, self._excused):
+            waiting.pop(call_id, None)
+        self._answered[call_id] = line
 
     def boundary(self) -> None:
         """What the model sees starts anew: calls still open before it are history."""
-        self._excused.update(self._open, self._late)
+        self._excused.update(self._open)
+        self._excused.update(self._late)
         self._open.clear()
         self._late.clear()
         self._group = None

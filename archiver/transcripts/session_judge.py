@@ -42,11 +42,11 @@ class SessionJudge:
             return
         self._found.extend(text_problems(index, item["message"].get("content"), facts))
         if facts.role == "user":
-            pairing.answered(index, facts.results)
+            pairing.answered(index, facts.results, own)
         else:
             if main and not self._started and "parentUuid" in item:
                 self._found.append(Problem("bad_order", index, "the conversation starts with the assistant"))
-            pairing.called(index, facts.calls, facts.message)
+            pairing.called(index, facts.calls, facts.message, own)
         self._started = self._started or main
 
     def _links(self, index: int, item: Any, parent: str | None) -> None:

@@ -9,6 +9,7 @@ from archiver.transcripts import jsontext
 from archiver.transcripts.source import FileSource
 
 HEAD: Final = 1 << 20
+_LINES: Final = 1000
 
 
 def first_lines(source: FileSource, limit: int = HEAD) -> list[Any] | None:
@@ -22,7 +23,7 @@ def first_lines(source: FileSource, limit: int = HEAD) -> list[Any] | None:
     lines = head.split(b"\n") if whole else head.split(b"\n")[:-1]
     values: list[Any] = []
     bad = 0
-    for line in lines:
+    for line in lines[:_LINES]:
         if line.strip(b"\0" + jsontext.BLANKS):
             found = _values(line)
             values += found

@@ -27,7 +27,7 @@ class Writer:
     """Makes the lines of one Claude Code session, each linked to the one before."""
 
     def __init__(self, seed: int, *, session: str | None = None, agent: str | None = None) -> None:
-        self.random = random.Random(seed)  # noqa: S311  # the same sample again is the point
+        self.random = random.Random(seed)  # the same sample again is the point
         self.session = session or self.uuid()
         self.agent = agent
         self.parent: str | None = None

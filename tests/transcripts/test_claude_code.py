@@ -140,6 +140,15 @@ def test_parallel_calls_with_results_between_their_lines() -> None:
     assert codes([*lines[:4], *later, lines[4]]) == [("misplaced_result", 6)]
 
 
+def test_a_line_that_was_written_twice_says_it_once() -> None:
+    make = Writer(1)
+    ask, response = with_call(make)
+    result = answer(make, response)
+    assert codes([ask, response, response, result, result]) == []
+    other = answer(make, response)
+    assert codes([ask, response, result, other]) == [("duplicate_result", 3)]
+
+
 def test_a_file_that_starts_in_the_middle() -> None:
     lines = list(claude_session(3, seed=2, todos=False))
     start = next(i for i, line in enumerate(lines) if line.get("toolUseResult"))
