@@ -120,7 +120,7 @@ def archive(
         progress.stage("store", sealed.size)
         record = _commit(compacted, redactor, sealed, place, total, setup, now)
     return Archived(
-        record, redactor.receipt(), compacted.report, tuple(dropped), _warnings(redactor, dropped)
+        record, redactor.receipt(), compacted.report, tuple(dropped), _warnings(record, redactor, dropped)
     )
 
 
@@ -291,16 +291,24 @@ def _blocks(path: Path) -> Iterator[bytes]:
 def archive_rows(
     path: Path, setup: Setup, *, options: Options = Options(), progress: Progress | None = None
 ) -> list[Archived]:
-    """Save every checkpoint document of a JSON or JSONL file, oldest version or newest, in the file's order."""
+    """Save every checkpoint document of a JSON or JSONL file, oldest version or newest, in the file's order.
+
+    All rows are read and migrated before the first is saved: a bad one is an error that has saved nothing.
+    """
+    for _ in read_rows(path):
+        pass
     return [
         archive(Source(checkpoint=checkpoint), setup, options=options, progress=progress)
         for checkpoint in read_rows(path)
     ]
 
 
-def _warnings(redactor: Redactor, dropped: list[Dropped]) -> tuple[str, ...]:
+def _warnings(record: Record, redactor: Redactor, dropped: list[Dropped]) -> tuple[str, ...]:
     receipt = redactor.receipt()
-    warnings = [
+    warnings = []
+    if record.dialect == "opaque":
+        warnings.append("the format of the transcript is not known: redacted, kept whole, not compacted")
+    warnings += [
         f"{drop.part}: {drop.bytes} bytes dropped at the {drop.place} (line {drop.line}): {drop.reason}"
         for drop in dropped
     ]

@@ -12,6 +12,7 @@ from archiver.model import Checkpoint, Items, Transcript, TranscriptPart
 from archiver.model.report import RestoreReport
 from archiver.report_text import markdown
 from archiver.scratch import Scratch, fsync_folder
+from archiver.transcripts import get_dialect
 from archiver.transcripts.native import write_native
 
 TRANSCRIPT = "transcript"
@@ -147,7 +148,7 @@ def next_steps(checkpoint: Checkpoint, into: Path) -> tuple[str, ...]:
         return ()
     first = into / TRANSCRIPT / native_paths(transcript)[0]
     if transcript.dialect == "claude-code":
-        session = PurePosixPath(transcript.parts[0].name).stem
+        session = _session(transcript) or PurePosixPath(transcript.parts[0].name).stem
         slug = "".join(c if c.isascii() and c.isalnum() else "-" for c in checkpoint.workspace.path or "")
         return (
             f"copy {into / TRANSCRIPT} to ~/.claude/projects/{slug or '<folder of the project>'}/",
@@ -156,3 +157,12 @@ def next_steps(checkpoint: Checkpoint, into: Path) -> tuple[str, ...]:
     if transcript.dialect == "anthropic-messages":
         return (f"send the messages of {first} with the next request",)
     return (f"the transcript is in {first}",)
+
+
+def _session(transcript: Transcript) -> str | None:
+    """The newest session id that the main part states: the one its harness resumes."""
+    facts = get_dialect(transcript.dialect).facts
+    found = None
+    for item in transcript.parts[0].items:
+        found = facts(item).session or found
+    return found

@@ -113,8 +113,6 @@ def _say(archived: Archived) -> None:
         f"{record.outcome}, {record.dialect}, turn {record.turn}."
     )
     output.line(f"  {size(sizes.raw)} read, {size(sizes.compacted)} packed, {size(sizes.stored)} stored")
-    if record.dialect == "opaque":
-        output.line("  The format is not known: redacted and kept whole, not compacted.")
     if record.findings:
         listed = ", ".join(f"{rule} ({count})" for rule, count in sorted(record.findings.items()))
         output.line(f"  Credentials replaced, rotate them: {listed}")
