@@ -23,11 +23,11 @@ def sources() -> list[Path]:
     """Every file of the collection, a session with sub-agents as one."""
     if not SHARED.is_dir():
         return []
-    found = []
-    for path in sorted(SHARED.rglob("*")):
-        if path.is_file() and path.name != "manifest.json" and "subagents" not in path.parts:
-            found.append(path)
-    return found
+    return [
+        path
+        for path in sorted(SHARED.rglob("*"))
+        if path.is_file() and path.name != "manifest.json" and "subagents" not in path.parts
+    ]
 
 
 TRIMMED = "[trimmed for fixture]"
@@ -63,9 +63,8 @@ def opaque_strings(items: Iterator[Any]) -> Iterator[tuple[str, str]]:
         if isinstance(value, dict):
             kind = str(value.get("type", ""))
             for key, inner in value.items():
-                if key in keys and isinstance(inner, str) and container != "input":
-                    yield key, inner
-                elif key == "data" and kind == "redacted_thinking" and isinstance(inner, str):
+                sealed = key == "data" and kind == "redacted_thinking"
+                if isinstance(inner, str) and (sealed or (key in keys and container != "input")):
                     yield key, inner
                 elif key not in ("input", "toolUseResult"):
                     yield from walk(inner, key)

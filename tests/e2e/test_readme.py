@@ -1,0 +1,87 @@
+"""What the README and the demo say is what happens."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BIN = Path(sys.executable).parent
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> str:
+    work = tmp_path_factory.mktemp("demo") / "run"
+    done = subprocess.run(
+        ["sh", str(ROOT / "examples" / "demo.sh"), str(BIN), str(work)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_demo_shows_the_whole_way(demo: str) -> None:
+    for said in (
+        "github-token (2)",  # what was redacted
+        "git_commit\tSTALE",  # what is stale
+        "(exit 3: something is stale)",
+        "repaired\t1 place",
+        "claude --resume",
+        "A key beside its store protects nothing",
+        "REPORT.md",
+    ):
+        assert said in demo
+
+
+def test_the_walk_through_of_the_readme_is_that_of_the_demo(demo: str) -> None:
+    lines = re.findall(r"^    (.+)$", README.split("## A restore, step by step")[1].split("\n## ")[0], re.M)
+    commands = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+    assert len(commands) == 2
+    for command in commands:
+        words = command.replace("--into restored", "--into").split(" --into")
+        assert all(word.strip() in demo for word in words), command
+    fields = {line.split("\t")[0] for line in lines if "\t" in line}
+    assert len(fields) > 8
+    for field in fields:
+        assert re.search(rf"^{re.escape(field)}\t", demo, re.M), field
+
+
+def test_the_library_call_of_the_readme_runs(
+    tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = re.search(r"```python\n(.*?)```", README, re.S)
+    assert code is not None
+    monkeypatch.setenv("ARCHIVER_CONFIG", str(config))
+    done = subprocess.run([sys.executable, "-c", code[1]], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "rename-table-1 1\n", done.stderr
+    into = tmp_path / "out"
+    restored = subprocess.run(
+        [str(BIN / "restore"), "rename-table-1", "--into", str(into)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert restored.returncode == 0, restored.stdout + restored.stderr
+    assert "tests come next" in (into / "transcript" / "messages.jsonl").read_text(encoding="utf-8")
+
+
+def test_the_make_targets_of_the_readme_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^    make ([a-z]+)", README, re.M))
+    assert targets >= {"demo", "test"}
+    for target in targets:
+        assert re.search(rf"^{target}:", makefile, re.M), target
+
+
+def test_every_link_of_the_readme_leads_somewhere() -> None:
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", README) if not link.startswith("https://")]
+    assert len(links) > 5
+    for link in links:
+        assert (ROOT / link).exists(), link
