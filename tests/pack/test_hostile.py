@@ -194,6 +194,29 @@ def test_frames_that_are_not_of_the_format(tmp_path: Path, rest: tuple[str, byte
     refused(first_frame() + rest[1], tmp_path / "into", ArchiveFormatError, "frame 1 of the archive")
 
 
+class Endless(io.BytesIO):
+    """A first part, then empty blocks without end; a reader that goes on and on fails the test."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        assert self.tell() < 2 * CONTENT, "the reader does not stop"
+        data = super().read(size)
+        if not data:
+            self.write(data := block(0, 0, b"") * 100_000)
+        return data
+
+
+def test_a_frame_without_end(tmp_path: Path) -> None:
+    source = Endless(first_frame() + raw_frame(len(STREAM), b""))
+    with pytest.raises(ArchiveFormatError, match="is longer than the"):
+        unpack(source, tmp_path, limits=Limits())
+
+
+def test_a_claim_is_judged_before_anything_is_decoded(tmp_path: Path) -> None:
+    for claimed in (0, len(STREAM) - 1, len(STREAM) + 1, 2**62):
+        with pytest.raises(ArchiveFormatError, match=f"frame 1 .* claims {claimed} bytes"):
+            unpacked(first_frame() + raw_frame(claimed, b""), tmp_path / f"{claimed}")
+
+
 @pytest.mark.parametrize("claimed", [MAX_MANIFEST + 513, 2**40, 2**64 - 1])
 def test_a_first_frame_that_claims_too_much(tmp_path: Path, claimed: int) -> None:
     for archive in (raw_frame(claimed, RLE), raw_frame(claimed, RLE * 1000)):
@@ -213,7 +236,7 @@ def test_a_first_frame_needs_a_small_window(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("window_log", [10, 22, 23])
 def test_windows_up_to_the_limit_are_read(tmp_path: Path, window_log: int) -> None:
-    data = random.Random(3).randbytes(CONTENT)  # noqa: S311 - noise
+    data = random.Random(3).randbytes(CONTENT)
     stream = entry("a", data) + tar.END
     options = zstandard.ZstdCompressionParameters.from_level(3, window_log=window_log, write_checksum=True)
     other = zstandard.ZstdCompressor(compression_params=options)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -159,6 +160,28 @@ def test_threads_change_nothing_but_the_time(tmp_path: Path) -> None:
     assert packed(files, threads=5) == one
     unpacked(one, tmp_path / "into")
     assert tree(tmp_path / "into") == files
+
+
+@pytest.mark.parametrize("into_frame", [512, 1024, 1536])
+def test_a_header_may_lie_in_two_frames(tmp_path: Path, into_frame: int) -> None:
+    files = {"a": os.urandom(CONTENT - 512 - into_frame), "long/" * 30 + "b": b"x"}
+    unpacked(packed(files), tmp_path / "into")
+    assert tree(tmp_path / "into") == files
+
+
+def test_only_so_many_frames_wait_to_be_compressed(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, steps, lead = compressed_by(zstandard.ZstdCompressor), Steps(), []
+    written: list[bytes] = []
+
+    def slow(content: bytes) -> bytes:
+        time.sleep(0.02)
+        lead.append(steps.done - (len(written) - 1) * CONTENT)
+        return real(content)
+
+    monkeypatch.setattr(zstandard, "ZstdCompressor", lambda **options: Faulty(slow))
+    members = redacted({str(number): bytes(CONTENT) for number in range(12)})
+    pack(members, HEAD, written.append, limits=Limits(), threads=2, progress=steps)
+    assert CONTENT < max(lead) <= 5 * CONTENT
 
 
 def test_members_may_lie_in_files(tmp_path: Path) -> None:

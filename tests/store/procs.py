@@ -96,7 +96,7 @@ def kill_randomly(root: Path, rounds: int = 60) -> Any:
     """
     returned = []
     usual = 0.0
-    chance = random.Random(7)  # noqa: S311 - moments, not secrets
+    chance = random.Random(7)
     for number in range(1, rounds + 1):
         read, write = os.pipe()
         child = fork(_create_and_tell, root, number, write)

@@ -8,6 +8,7 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -187,6 +188,31 @@ def test_what_dead_writers_left_is_removed_and_live_writers_keep_theirs(
 
     store.create(NAME, body(), retention="live")
     assert store.read(NAME, limit=9) == b"live"
+
+
+def test_a_creator_that_waited_for_a_delete_does_not_use_the_deleted_tag(
+    store: LocalStore, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.create(NAME, [b"old"], retention="hold")
+    (root / NAME).unlink()  # a delete is half done: the object is gone, its tag not yet
+    waits = threading.Event()
+    lock = tag._lock
+
+    def watched(handle: int) -> bool:
+        free = lock(handle)
+        if not free:
+            waits.set()
+        return free
+
+    monkeypatch.setattr(tag, "_lock", watched)
+    creator = threading.Thread(target=lambda: store.create(NAME, [b"new"], retention="live"))
+    with (root / TAG).open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        creator.start()
+        assert waits.wait(10)
+        (root / TAG).unlink()
+    creator.join()
+    assert store.head(NAME).retention == "live"
 
 
 def test_a_lock_that_a_stopped_process_holds_is_waited_for_only_so_long(

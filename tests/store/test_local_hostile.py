@@ -15,7 +15,7 @@ from archiver.errors import (
     ObjectNotFoundError,
     StoreError,
 )
-from archiver.store import folder
+from archiver.store import folder, local
 from archiver.store.local import LocalStore
 
 from .conftest import files
@@ -60,6 +60,17 @@ def test_what_is_no_file_in_an_objects_place(store: LocalStore, root: Path, kind
         with pytest.raises(StoreError, match=r"records/object\.age"):
             list(store.list())
     assert [name for name in files(root.parent) if "object.age.class" not in name] == before
+
+
+@pytest.mark.usefixtures("alarm")
+def test_a_pipe_that_takes_the_place_of_a_file_while_it_is_opened(
+    store: LocalStore, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "records").mkdir()
+    os.mkfifo(root / "records/object.age")
+    monkeypatch.setattr(local, "_status", lambda *place: None)  # it looked like a file a moment ago
+    with pytest.raises(StoreError, match=r"records/object\.age is not the plain file"):
+        store.open("records/object.age")
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "socket"])
