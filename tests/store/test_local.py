@@ -8,7 +8,6 @@ import os
 import stat
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -190,28 +189,20 @@ def test_what_dead_writers_left_is_removed_and_live_writers_keep_theirs(
     assert store.read(NAME, limit=9) == b"live"
 
 
-def test_a_creator_that_waited_for_a_delete_does_not_use_the_deleted_tag(
+def test_a_tag_deleted_while_a_creator_opens_it_is_not_used(
     store: LocalStore, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.create(NAME, [b"old"], retention="hold")
     (root / NAME).unlink()  # a delete is half done: the object is gone, its tag not yet
-    waits = threading.Event()
-    lock = tag._lock
+    lock, late = tag._lock, [root / TAG]
 
-    def watched(handle: int) -> bool:
-        free = lock(handle)
-        if not free:
-            waits.set()
-        return free
+    def late_deleter(handle: int) -> bool:
+        if late:
+            late.pop().unlink()
+        return lock(handle)
 
-    monkeypatch.setattr(tag, "_lock", watched)
-    creator = threading.Thread(target=lambda: store.create(NAME, [b"new"], retention="live"))
-    with (root / TAG).open("rb") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        creator.start()
-        assert waits.wait(10)
-        (root / TAG).unlink()
-    creator.join()
+    monkeypatch.setattr(tag, "_lock", late_deleter)
+    store.create(NAME, [b"new"], retention="live")
     assert store.head(NAME).retention == "live"
 
 
