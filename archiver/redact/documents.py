@@ -31,6 +31,7 @@ _NAME_KEYS: Final = frozenset({"name", "key", "header", "variable", "field"})
 _VALUE_KEYS: Final = frozenset({"value", "val", "values"})
 _DATA_KEYS: Final = frozenset({"data", "stringData"})
 _DEEPEST = 6
+_LONGEST_NAME = 128
 _BATCH = 256 << 10
 _NESTED_LIMIT = 32 << 20
 
@@ -108,8 +109,10 @@ class Documents:
             if place is None:
                 return True
             done = place[1]
-            data = _decode(text[place[0] : done])
-            if data == b"Secret":  # the kind of a manifest, whose data stand elsewhere
+            token = text[place[0] : done]
+            data = _decode(token)
+            # A name written with escapes, and the kind of a manifest, say something of other strings.
+            if data == b"Secret" or (len(data) <= _LONGEST_NAME and b"\\u" in token):
                 return True
             if self._is_nested(data, depth):
                 if self.suspicious(data, self._ends(data), depth + 1):

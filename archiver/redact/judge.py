@@ -12,6 +12,8 @@ import math
 import re
 from collections import Counter
 
+from archiver.redact.words import pairs
+
 _SAYS_NOTHING = re.compile(
     rb"""
     (?:[*x.\-_#?=~+]|\xe2\x80\xa2)* | [A-Za-z]?(.)\1{3,} | <[^>]*>?.*
@@ -34,7 +36,6 @@ _HEX = re.compile(rb"[0-9a-f]+|[0-9A-F]+")
 _PATH = re.compile(rb"(?:[A-Za-z]:)?[.~]{0,2}[/\\]?[\w.\-@]+(?:[/\\][\w.\-@*]+)+/?|[.~]{0,2}/[\w.\-]*")
 _DOTTED = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::|->|\?\.)[A-Za-z_][A-Za-z0-9_]*)+")
 _WORDY = re.compile(rb"[A-Z]?[a-z]*[0-9]{0,2}|[A-Z]+[0-9]{0,2}|[0-9]{1,4}")
-_PIECES = re.compile(rb"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+")
 _SPLIT = re.compile(rb"[^A-Za-z0-9]+")
 _MOMENT = re.compile(rb"v?[0-9]+(?:[.\-:/T_ ][0-9]+)+Z?")
 _FILE = re.compile(
@@ -76,7 +77,8 @@ def is_password(value: bytes) -> bool:
     if digits == len(value):
         return False
     if not digits:
-        return letters > 0 and len(_STRONG.findall(value)) >= 2 and not _CODE_SIGNS.search(value)
+        strong = len(_STRONG.findall(value)) >= 2 and not _CODE_SIGNS.search(value)
+        return letters > 0 and (strong or (_TOKEN.fullmatch(value) is not None and _scrambled(value, 9)))
     if letters and _SYMBOL.search(value):
         return True
     return len(value) >= 8 and letters > 0 and not _identifier(value)
@@ -93,7 +95,7 @@ def is_token(value: bytes) -> bool:
     digits = _digits(value)
     if digits == len(value) or b" " in value:
         return False
-    if digits < 2 and not (len(value) >= 24 and _mixed_case(value)):
+    if digits < 2 and not (len(value) >= 16 and _scrambled(value, 8)):
         return False
     return not _identifier(value) and entropy(value) >= (2.8 if len(value) < 20 else 3.2)
 
@@ -102,7 +104,7 @@ def is_opaque(value: bytes) -> bool:
     """A value after `Bearer` and the like: any token that is neither a word nor a placeholder."""
     if len(value) < 8 or says_nothing(value) or _DOTTED.fullmatch(value):
         return False
-    return _digits(value) > 0 and not _identifier(value)
+    return (_digits(value) > 0 and not _identifier(value)) or (len(value) >= 16 and _scrambled(value, 8))
 
 
 def is_login(value: bytes) -> bool:
@@ -178,10 +180,10 @@ def _digits(value: bytes) -> int:
     return sum(48 <= c <= 57 for c in value)
 
 
-def _mixed_case(value: bytes) -> bool:
-    lower = sum(97 <= c <= 122 for c in value)
-    upper = sum(65 <= c <= 90 for c in value)
-    return lower >= 4 and upper >= 4
+def _scrambled(value: bytes, least: int) -> bool:
+    """True for letters that nobody would write: at least `least` pairs of them, most of them rare."""
+    common, count = pairs(value)
+    return count >= least and common < 0.48 * count
 
 
 def _wordy(value: bytes) -> bool:
@@ -190,11 +192,16 @@ def _wordy(value: bytes) -> bool:
 
 
 def _identifier(value: bytes) -> bool:
-    """True for words joined by punctuation, camel case or trailing numbers: `my_token_2`, `apiKeyV1`."""
-    for piece in _SPLIT.split(value):
-        words = _PIECES.findall(piece)
-        if any(len(word.rstrip(b"0123456789")) < 3 and len(words) > 2 for word in words):
-            return False
-        if len(words) > 4 or any(sum(48 <= c <= 57 for c in word) > 4 for word in words):
-            return False
-    return True
+    """True for words joined by punctuation, camel case or numbers: `my_token_2`, `apiKeyV1`.
+
+    Measured: letters of identifiers are common pairs to 62 % or more in 99 of 100, random ones in 5 of 100.
+    Numbers between letters make words less likely.
+    """
+    common, count = pairs(value)
+    numbers = len(_NUMBERS.findall(value))
+    if count < 4 or numbers > 4:
+        return numbers < 2 and _digits(value) <= 4
+    return common >= (0.62, 0.62, 0.75, 0.9, 0.9)[numbers] * count
+
+
+_NUMBERS = re.compile(rb"[0-9]+")

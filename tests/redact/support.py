@@ -1,4 +1,4 @@
-"""What the tests of redaction share: templates expanded from a seed, decoded views, and a plain way to redact."""
+"""What the tests of redaction share: templates expanded from a seed, decoded views, a plain way to redact."""
 
 from __future__ import annotations
 
