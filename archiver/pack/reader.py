@@ -64,7 +64,7 @@ def _manifest(frames: FrameReader, limits: Limits) -> tuple[Manifest, int]:
         raise LimitExceededError(
             f"{MANIFEST} claims {size - tar.BLOCK} bytes, the limit is {MAX_MANIFEST}", remedy=_REMEDY
         )
-    raw, mtime = tar.parse_manifest_entry(bytes(frames.read(size)))
+    raw, mtime = tar.parse_manifest_entry(frames.read(size))
     manifest = Manifest.parse(raw)
     limits.check_members(len(manifest.members))
     total = 0

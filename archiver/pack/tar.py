@@ -56,19 +56,17 @@ def manifest_entry(raw: bytes, mtime: int) -> bytes:
     return header(MANIFEST, len(raw), _MANIFEST_MODE, mtime) + raw + padding(len(raw))
 
 
-def parse_manifest_entry(content: bytes) -> tuple[bytes, int]:
+def parse_manifest_entry(content: bytes | bytearray) -> tuple[bytes, int]:
     """The bytes of `manifest.json` and the time in its header; `ArchiveFormatError` for any other form."""
     try:
         size, mtime = (int(content[field].rstrip(b"\0"), 8) for field in (_SIZE, _TIME))
-        raw = content[BLOCK : BLOCK + size]
-        if (
-            size in range(MAX_MANIFEST + 1)
-            and mtime in range(MAX_TIME)
-            and (content == manifest_entry(raw, mtime))
-        ):
-            return raw, mtime
-    except (ValueError, struct.error):
-        pass
+    except ValueError:
+        size = mtime = -1
+    if 0 <= size <= MAX_MANIFEST and 0 <= mtime < MAX_TIME:
+        end = BLOCK + size
+        around = (content[:BLOCK], content[end:])
+        if around == (header(MANIFEST, size, _MANIFEST_MODE, mtime), padding(size)) and end <= len(content):
+            return bytes(memoryview(content)[BLOCK:end]), mtime
     raise ArchiveFormatError(f"the first frame does not hold {MANIFEST} as the format writes it")
 
 
