@@ -40,7 +40,7 @@ from archiver.rows import looks_like_rows, read_rows
 from archiver.scratch import Scratch
 from archiver.transcripts import get_dialect
 from archiver.transcripts.reader import Dropped, read
-from archiver.transcripts.survey import PartSurvey, survey
+from archiver.transcripts.survey import PartSurvey, Surveyor
 
 if TYPE_CHECKING:
     from archiver.pack import Packed
@@ -62,7 +62,7 @@ class Source:
 class Options:
     """How to save it."""
 
-    given: Given = Given()
+    given: Given = Given()  # noqa: RUF009 - frozen and without state
     keep_full: bool | None = None
     salvage: bool = False
     keep_turns: int | None = None
@@ -152,8 +152,11 @@ def _survey(transcript: Transcript, options: CompactOptions) -> tuple[list[PartS
     dialect = get_dialect(transcript.dialect)
     surveys, outlines = [], []
     for part in transcript.parts:
-        outline = Outline(dialect, options)
-        surveys.append(survey(part.items, dialect, part.header, watch=outline.see))
+        surveyor, outline = Surveyor(dialect), Outline(dialect, options)
+        if not part.items.raw:
+            for item in part.items:
+                outline.see(item, surveyor.see(item))
+        surveys.append(surveyor.finish(part.header))
         outlines.append(outline)
     return surveys, outlines
 

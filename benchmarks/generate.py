@@ -14,7 +14,7 @@ from typing import Any
 
 WORDS = [
     *("parser", "index", "merge", "value", "table", "cursor", "page", "retry", "commit", "branch", "test"),
-    *("fixture", "price", "feed", "token", "stream", "error", "assert", "return", "yield", "import", "class"),
+    *("fixture", "price", "feed", "lexer", "stream", "error", "assert", "return", "yield", "import", "class"),
     *("self", "none", "true", "async", "await", "lambda", "config", "schema", "record", "queue"),
 ]
 START = datetime(2026, 3, 2, tzinfo=UTC)

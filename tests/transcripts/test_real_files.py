@@ -110,9 +110,7 @@ def test_surveys_and_opaque_leaves(entry: dict[str, Any]) -> None:
     dialect = get_dialect(reading.transcript.dialect)
     for part in reading.transcript.parts:
         found = survey(part.items, dialect, header=part.header)
-        assert len(found) == sum(1 for _ in pairs(part.items))
-        assert set(found.results) >= set(found.calls) - set(found.unanswered)
-        assert found.repeated == set() or "jazzy" in entry["file"]
+        assert found.items == sum(1 for _ in pairs(part.items))
         for item in part.items.values():
             for path, leaf in leaves(item):
                 if path[-1] == "signature" and " " not in leaf and dialect.name != "opaque":

@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 
 from archiver.model import Items
 from archiver.transcripts import get_dialect
-from archiver.transcripts.dialect import Call, Facts, ToolResult
-from archiver.transcripts.survey import Flag, PartSurvey, survey
+from archiver.transcripts.dialect import Call, ToolResult
+from archiver.transcripts.survey import PartSurvey, survey
 from archiver.transcripts.tools import Task, TaskList, exit_status, target, written_file
 from transcripts.samples import (
     START,
     Writer,
-    anthropic_messages,
     anthropic_request,
     claude_session,
     inline_sidechains,
@@ -47,75 +46,21 @@ def test_the_facts_of_a_run() -> None:
     assert (facts.tokens_in, facts.tokens_out, facts.tokens_cached) == (8 * 103, 8 * 50, 8 * 1000)
 
 
-def test_every_item_has_role_turn_size_and_flags() -> None:
-    lines = list(claude_session(3, seed=2, images=True, compaction=True))
-    found = of(lines)
-    assert len(found) == len(lines) == len(found.turns) == len(found.sizes) == len(found.flags)
-    assert [found.sizes[index] for index in range(len(lines))] == [len(line_of(line)) for line in lines]
-    for index, line in enumerate(lines):
-        facts = CLAUDE.facts(line)
-        assert found.role(index) == facts.role
-        assert found.has(index, Flag.CALLS) == bool(facts.calls)
-        assert found.has(index, Flag.RESULTS) == bool(facts.results)
-        assert found.has(index, Flag.REASONING) == facts.has_reasoning
-        assert found.has(index, Flag.INSTRUCTION) == bool(facts.instruction)
-        assert found.has(index, Flag.FOLDABLE) == ("toolUseResult" in line)
-        assert found.has(index, Flag.BLOBS) == bool(list(CLAUDE.blobs(line)))
-        assert found.has(index, Flag.BOUNDARY) == (line.get("subtype") == "compact_boundary")
-        assert not found.has(index, Flag.BRANCH)
-    assert found.boundary == next(
-        i for i, line in enumerate(lines) if line.get("subtype") == "compact_boundary"
-    )
-
-
-def test_an_instruction_belongs_to_the_response_behind_it() -> None:
+def test_a_turn_is_a_response() -> None:
     make = Writer(1)
     call = make.call("Read", {"file_path": "/a"})
     lines = [make.user("one"), *make.response([make.thinking(), call])]
     block = {"type": "tool_result", "tool_use_id": call["id"], "content": "x"}
     lines += [make.user([block]), *make.response([{"type": "text", "text": "ok"}]), make.user("two")]
     found = of([{"type": "summary", "leafUuid": "x"}, *lines])
-    assert list(found.turns) == [0, 1, 1, 1, 1, 2, 3]
+    assert found.items == 7
     assert found.facts.turns == 2
-
-
-def test_calls_know_their_results() -> None:
-    lines = list(claude_session(3, seed=3, parallel=2, todos=False))
-    found = of(lines)
-    assert len(found.calls) == len(found.results) == 6
-    assert found.unanswered == []
-    for call_id, site in found.calls.items():
-        [call] = CLAUDE.facts(lines[site.item]).calls
-        [result] = CLAUDE.facts(lines[found.results[call_id].item]).results
-        assert (call.id, call.name) == (call_id, site.name)
-        assert result.call_id == call_id
-        assert found.results[call_id].size == len(result.text.encode())
-        assert found.results[call_id].is_error == result.is_error
-    first = next(index for index, line in enumerate(lines) if CLAUDE.facts(line).calls)
-    assert of(lines[: first + 1]).unanswered == [CLAUDE.facts(lines[first]).calls[0].id]
-
-
-def test_an_id_that_comes_again_is_named() -> None:
-    messages = anthropic_messages(1, seed=1, parallel=1)
-    found = of([*messages, *messages], ANTHROPIC)
-    assert found.repeated == set(found.calls) == set(found.results)
-    assert of(messages, ANTHROPIC).repeated == set()
-
-
-def test_equal_calls_have_equal_digests() -> None:
-    make = Writer(1)
-    calls = [make.call("Read", {"file_path": path, "limit": 5}) for path in ("/a", "/a", "/b")]
-    sites = list(of([make.user("x"), *make.response(calls)]).calls.values())
-    assert sites[0].digest == sites[1].digest != sites[2].digest
-    assert [site.target for site in sites] == ["/a", "/a", "/b"]
 
 
 def test_side_conversations_do_not_move_the_turn() -> None:
     lines = inline_sidechains()
     found = of(lines)
     assert found.facts.turns == 2
-    assert set(found.turns) == {1, 2}
-    assert sum(found.has(index, Flag.BRANCH) for index in range(len(lines))) == 8
     # In a file that is one side conversation, that one is what turns are counted in.
     assert of(list(claude_session(2, agent="a1"))).facts.turns == 4
 
@@ -167,13 +112,12 @@ def test_exit_status_only_where_it_is_stated() -> None:
     assert stated("the log says: Exit code 3") is None
 
 
-def test_files_written_in_the_order_of_their_last_write() -> None:
+def test_files_that_calls_write() -> None:
     make = Writer(1)
     calls = [make.call("Write", {"file_path": f"/{name}", "content": "x"}) for name in "aba"]
     calls.append(make.call("Read", {"file_path": "/c"}))
-    found = of([make.user("x"), *make.response(calls)])
-    assert found.written == {"/b": 2, "/a": 3}
-    assert list(found.written) == ["/b", "/a"]
+    written = [written_file(Call("t", call["name"], call["input"])) for call in calls]
+    assert written == ["/a", "/b", "/a", None]
     editor = Call("t", "str_replace_based_edit_tool", {"command": "create", "path": "/d"})
     assert written_file(editor) == "/d"
     assert written_file(editor._replace(arguments={"command": "view", "path": "/d"})) is None
@@ -196,24 +140,15 @@ def test_the_header_of_a_request() -> None:
     assert facts.turns == 4
 
 
-def test_a_watcher_sees_each_item_with_its_facts() -> None:
-    lines = list(claude_session(1, seed=1))
-    seen: list[tuple[Any, Facts]] = []
-    of(lines, watch=lambda item, facts: seen.append((item, facts)))
-    assert [item for item, _ in seen] == lines
-    assert [facts for _, facts in seen] == [CLAUDE.facts(line) for line in lines]
-
-
 def test_raw_items_have_nothing_to_survey() -> None:
     found = survey(Items.of_chunks([b"some", b"text"]), get_dialect("opaque"))
-    assert len(found) == 0
+    assert found.items == 0
 
 
 @given(st.lists(st.sampled_from(list(claude_session(2, seed=1, images=True))), max_size=12))
 @settings(max_examples=60, deadline=None)
 def test_lines_in_any_order_are_surveyed(lines: list[Any]) -> None:
     found = of(lines)
-    assert len(found) == len(lines)
+    assert found.items == len(lines)
     assert found.facts.tokens_out >= 0
-    assert list(found.turns) == sorted(found.turns)
     CLAUDE.problems(iter(lines))
