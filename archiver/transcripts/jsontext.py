@@ -118,13 +118,12 @@ def _escaped(value: Any) -> bytes:
 def _has_key_twice(line: bytes, made: bytes) -> bool:
     """True when an object has a key twice; `made` is the value of `line` written compactly.
 
-    Every key ends in `":`, and inside a string that sequence reads `\\":`. So equal counts of both prove that
-    no key went missing on the way through the value, unless an escape spells one of the three characters or
-    blanks stand before a colon; such a line is decoded once more, exactly.
+    Every key ends in `":`, and a string holds that sequence in the one as often as in the other. So an equal
+    count proves that nothing went missing on the way through the value, unless an escape spells one of the
+    two characters or blanks stand before a colon; such a line is decoded once more, exactly.
     """
     if (
         line.count(b'":') == made.count(b'":')
-        and line.count(b'\\":') == made.count(b'\\":')
         and not (b"\\u00" in line and _ESCAPED_ASCII.search(line))
         and not _LATE_COLON.search(line)
     ):

@@ -140,6 +140,14 @@ def test_parallel_calls_with_results_between_their_lines() -> None:
     assert codes([*lines[:4], *later, lines[4]]) == [("misplaced_result", 6)]
 
 
+def test_parallel_calls_whose_results_come_before_the_last_of_them() -> None:
+    make = Writer(1)
+    ask = make.user("go")
+    one, two, three = make.response([make.call("Read", {}) for _ in range(3)])
+    lines = [ask, one, two, answer(make, one), three, answer(make, two), answer(make, three)]
+    assert codes([*lines, *make.response([{"type": "text", "text": "ok"}])]) == []
+
+
 def test_a_line_that_was_written_twice_says_it_once() -> None:
     make = Writer(1)
     ask, response = with_call(make)
