@@ -8,28 +8,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final
 
 from archiver import jsonio
 from archiver.redact import views
 from archiver.redact.exact import ExactMatcher
 from archiver.redact.finder import SEPARATOR, Finder
-from archiver.redact.judge import is_secret_data
-from archiver.redact.names import Names, Says
+from archiver.redact.tokens import Leaf, Path, Walk, decode, string_around
 
-Path = tuple[str | int, ...]
 Opaque = Callable[[Path], bool]
-Said = tuple[str, Says]
-"""A name, and what it says of its value."""
-
-_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\],]', re.DOTALL)
-_QUOTE, _OPEN, _CLOSE, _LIST, _END = b'"{}[]'
-_NAME_KEYS: Final = frozenset({"name", "key", "header", "variable", "field"})
-_VALUE_KEYS: Final = frozenset({"value", "val", "values"})
-_DATA_KEYS: Final = frozenset({"data", "stringData"})
 _DEEPEST = 6
 _LONGEST_NAME = 128
 _BATCH = 256 << 10
@@ -45,37 +34,6 @@ class Edit:
     rule: int
     value: bytes
     path: Path
-
-
-class _Frame:
-    """One open object or array."""
-
-    __slots__ = ("data", "is_dict", "is_secret", "key", "named", "pending", "says", "says_next", "wants_key")
-
-    def __init__(self, *, is_dict: bool, says: Said | None) -> None:
-        self.is_dict = is_dict
-        self.wants_key = is_dict
-        self.key: str | int = "" if is_dict else 0
-        self.says = says
-        """What the key (or the key of the array) says of the values."""
-        self.says_next: Said | None = None
-        self.named: Said | None = None
-        self.pending: _Leaf | None = None
-        self.is_secret = False
-        self.data: list[_Leaf] = []
-
-
-class _Leaf:
-    """One string token: where it is, and its decoded bytes."""
-
-    __slots__ = ("data", "end", "mapped", "path", "start")
-
-    def __init__(self, start: int, end: int, path: Path, data: bytes) -> None:
-        self.start, self.end, self.path, self.data = start, end, path, data
-        self.mapped: views.Mapped | None = None
-
-
-_Field = tuple[_Leaf, str, Says]
 
 
 class Documents:
@@ -105,12 +63,12 @@ class Documents:
         for end in ends:
             if end <= done:
                 continue
-            place = _string_around(text, end)
+            place = string_around(text, end)
             if place is None:
                 return True
             done = place[1]
             token = text[place[0] : done]
-            data = _decode(token)
+            data = decode(token)
             # A name written with escapes, and the kind of a manifest, say something of other strings.
             if data == b"Secret" or (len(data) <= _LONGEST_NAME and b"\\u" in token):
                 return True
@@ -136,9 +94,9 @@ class Documents:
     def _walk(
         self, text: bytes, ends: list[int] | None, opaque: Opaque, base: Path, rules: bool, depth: int
     ) -> list[Edit]:
-        walk = _Walk(text, ends, base, self._assigned.names)
+        walk = Walk(text, ends, base, self._assigned.names)
         found: list[Edit] = []
-        batch: list[_Leaf] = []
+        batch: list[Leaf] = []
         size = 0
         for leaf in walk.leaves():
             batch.append(leaf)
@@ -151,7 +109,7 @@ class Documents:
         self._fields(text, walk, opaque, rules, found)
         return found
 
-    def _fields(self, text: bytes, walk: _Walk, opaque: Opaque, rules: bool, found: list[Edit]) -> None:
+    def _fields(self, text: bytes, walk: Walk, opaque: Opaque, rules: bool, found: list[Edit]) -> None:
         """What the structure said so far: values of secret names, data of Kubernetes Secrets."""
         if rules:
             for leaf, name, says in walk.fields:
@@ -164,9 +122,9 @@ class Documents:
         walk.manifest.clear()
 
     def _search(
-        self, text: bytes, batch: list[_Leaf], opaque: Opaque, rules: bool, depth: int, found: list[Edit]
+        self, text: bytes, batch: list[Leaf], opaque: Opaque, rules: bool, depth: int, found: list[Edit]
     ) -> None:
-        plain: list[_Leaf] = []
+        plain: list[Leaf] = []
         for leaf in batch:
             if rules and opaque(leaf.path):
                 self._known(text, leaf, found)
@@ -177,11 +135,11 @@ class Documents:
         for leaf in plain:
             self._known(text, leaf, found)
 
-    def _known(self, text: bytes, leaf: _Leaf, found: list[Edit]) -> None:
+    def _known(self, text: bytes, leaf: Leaf, found: list[Edit]) -> None:
         for start, end, owner in self._exact.find(leaf.data):
             found.append(_edit(text, leaf, start, end, -1, self._exact.values[owner]))
 
-    def _descend(self, text: bytes, leaf: _Leaf, rules: bool, depth: int, found: list[Edit]) -> bool:
+    def _descend(self, text: bytes, leaf: Leaf, rules: bool, depth: int, found: list[Edit]) -> bool:
         """Look into a string that is JSON itself; False when it is none."""
         if not self._is_nested(leaf.data, depth):
             return False
@@ -192,9 +150,9 @@ class Documents:
         )
         return True
 
-    def _apply_rules(self, text: bytes, leaves: list[_Leaf], found: list[Edit]) -> None:
+    def _apply_rules(self, text: bytes, leaves: list[Leaf], found: list[Edit]) -> None:
         pieces: list[bytes] = []
-        sources: list[tuple[_Leaf, views.Mapped | None]] = []
+        sources: list[tuple[Leaf, views.Mapped | None]] = []
         for leaf in leaves:
             pieces.append(leaf.data)
             sources.append((leaf, None))
@@ -218,149 +176,6 @@ class Documents:
                 found.append(_edit(text, leaf, start, end, span.rule, value))
 
 
-class _Walk:
-    """Reads the tokens of one JSON text and keeps what the structure says."""
-
-    def __init__(self, text: bytes, ends: list[int] | None, base: Path, names: Names) -> None:
-        self._text = text
-        self._ends = ends
-        self._next = 0
-        self._base = base
-        self._names = names
-        self._frames: list[_Frame] = [_Frame(is_dict=False, says=None)]
-        self._secrets = b'"Secret"' in text
-        self.fields: list[_Field] = []
-        self.manifest: list[_Leaf] = []
-
-    def leaves(self) -> Iterable[_Leaf]:
-        """The string tokens worth looking at, decoded, keys included."""
-        text, frames = self._text, self._frames
-        for match in _TOKEN.finditer(text):
-            start, end = match.span()
-            first = text[start]
-            if first == _QUOTE:
-                leaf = self._string(start, end)
-                if leaf is not None:
-                    yield leaf
-            elif first in (_OPEN, _LIST):
-                self._open(is_dict=first == _OPEN)
-            elif first in (_CLOSE, _END):
-                if len(frames) > 1:
-                    self._close(frames.pop())
-            else:
-                frame = frames[-1]
-                if frame.is_dict:
-                    frame.wants_key = True
-                else:
-                    frame.key += 1  # type: ignore[operator]  # the key of an array frame is its index
-
-    def _open(self, *, is_dict: bool) -> None:
-        frame = self._frames[-1]
-        self._frames.append(_Frame(is_dict=is_dict, says=None if is_dict else frame.says))
-
-    def _close(self, frame: _Frame) -> None:
-        if not self._secrets or not frame.is_dict:
-            return
-        if frame.is_secret:
-            self.manifest.extend(leaf for leaf in frame.data if is_secret_data(leaf.data))
-        elif self._frames[-1].key in _DATA_KEYS:
-            self._frames[-1].data.extend(frame.data)
-
-    def _string(self, start: int, end: int) -> _Leaf | None:
-        frame = self._frames[-1]
-        if frame.wants_key:
-            frame.wants_key = False
-            key = frame.key = _decode(self._text[start:end]).decode("utf-8", "surrogatepass")
-            frame.says = self._said(key)
-            return self._leaf(start, end) if self._wanted(end) else None
-        structured = frame.says is not None or frame.says_next is not None
-        if structured or self._secrets or frame.key in _NAME_KEYS or frame.key in _VALUE_KEYS:
-            leaf = self._leaf(start, end)
-            self._structure(frame, leaf)
-            return leaf if self._wanted(end) else None
-        if self._wanted(end) or self._text.startswith(b'"--', start):
-            leaf = self._leaf(start, end)
-            if not frame.is_dict and leaf.data.startswith(b"--") and b"=" not in leaf.data:
-                frame.says_next = self._said(leaf.data[2:].decode("utf-8", "replace"))
-            return leaf
-        return None
-
-    def _structure(self, frame: _Frame, leaf: _Leaf) -> None:
-        """Note what the keys around a value say of it."""
-        says = frame.says or frame.says_next
-        frame.says_next = None
-        if says is not None:
-            self.fields.append((leaf, *says))
-        key = frame.key
-        if key in _NAME_KEYS:
-            frame.named = self._said(leaf.data.decode("utf-8", "replace"))
-            if frame.named and frame.pending is not None:
-                self.fields.append((frame.pending, *frame.named))
-        elif key in _VALUE_KEYS:
-            frame.pending = leaf
-            if frame.named:
-                self.fields.append((leaf, *frame.named))
-        elif key == "kind" and leaf.data == b"Secret":
-            frame.is_secret = True
-        if self._secrets and frame.is_dict:
-            frame.data.append(leaf)
-
-    def _said(self, name: str) -> Said | None:
-        says = self._names.says(name)
-        return None if says is None else (name, says)
-
-    def _wanted(self, end: int) -> bool:
-        """True when a trigger ends inside the token that ends here; tokens are asked for in order."""
-        ends = self._ends
-        if ends is None:
-            return True
-        at, count = self._next, len(ends)
-        wanted = False
-        while at < count and ends[at] <= end:
-            wanted = True
-            at += 1
-        self._next = at
-        return wanted
-
-    def _leaf(self, start: int, end: int) -> _Leaf:
-        path = self._base + tuple(frame.key for frame in self._frames[1:])
-        return _Leaf(start, end, path, _decode(self._text[start:end]))
-
-
-def _decode(token: bytes) -> bytes:
-    """The text of a JSON string token, quotes included, in UTF-8; a lone surrogate stays one."""
-    if b"\\" not in token:
-        return token[1:-1]
-    decoded: str = jsonio.loads(token)
-    return decoded.encode("utf-8", "surrogatepass")
-
-
-_OPENINGS: Final = (b':"', b',"', b'["', b'{"', b' "')
-_INSIDE = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
-
-
-def _string_around(text: bytes, end: int) -> tuple[int, int] | None:
-    """The string token (quotes included) in which a match ends, or None when that is not certain.
-
-    A quote after one of `_OPENINGS` is not escaped. If no other unescaped quote follows it up to `end`, it is
-    the last one before; and it opens a string unless what follows is punctuation between strings.
-    """
-    opening = -1
-    for sign in _OPENINGS:
-        opening = max(opening, text.rfind(sign, max(0, opening), end))
-    if opening < 0:
-        return None
-    inside = _INSIDE.match(text, opening + 2)
-    if inside is None or inside.end() < end or text[inside.end() : inside.end() + 1] != b'"':
-        return None
-    if inside[0][:1] in _PUNCTUATION:
-        return None
-    return opening + 1, inside.end() + 1
-
-
-_PUNCTUATION: Final = (b"", b",", b":", b"}", b"]", b" ", b"\t", b"\r", b"\n")
-
-
 def _looks_nested(data: bytes) -> bool:
     head = data[:64].lstrip()
     return head[:1] in (b"{", b"[") and data[-64:].rstrip()[-1:] in (b"}", b"]")
@@ -381,7 +196,7 @@ def _never(_path: Path) -> bool:
 
 def _edit(
     text: bytes,
-    leaf: _Leaf,
+    leaf: Leaf,
     start: int,
     end: int,
     rule: int,
@@ -396,7 +211,7 @@ def _edit(
     return Edit(leaf.start + first, leaf.start + last, rule, secret, leaf.path if path is None else path)
 
 
-def _whole(text: bytes, leaf: _Leaf, rule: int) -> Edit:
+def _whole(text: bytes, leaf: Leaf, rule: int) -> Edit:
     return _edit(text, leaf, 0, len(leaf.data), rule)
 
 

@@ -29,10 +29,15 @@ _SHORTEST_ENCODED = 8
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ExactValue:
-    """A secret the caller knows, and the name it may be called by."""
+    """A secret the caller knows, and the name it may be called by.
+
+    `guessed`: nobody said that it is secret, only its name does; then a common word or a path is not searched
+    for, as that would damage texts.
+    """
 
     name: str
     value: str
+    guessed: bool = False
 
     def __repr__(self) -> str:
         return f"ExactValue(name={self.name!r})"
@@ -41,34 +46,28 @@ class ExactValue:
 def exact_from_environment(
     environ: Mapping[str, str], extra_names: Iterable[str] = (), *, names: Names | None = None
 ) -> list[ExactValue]:
-    """The values of environment variables whose names say secret, and of those named."""
+    """The values of environment variables whose names say secret (guessed), and of those named."""
     if names is None:
         from archiver.redact import rules  # a rule file is read only when nobody has the names yet
 
         names = rules.load().assigned.names
     wanted = set(extra_names)
     return [
-        ExactValue(name, value)
+        ExactValue(name, value, guessed=name not in wanted)
         for name, value in sorted(environ.items())
-        if name in wanted
-        or (names.says(name) is not None and _worth_searching(name, value.encode("utf-8", "replace")))
+        if value and (name in wanted or (names.says(name) is not None and _is_value(value)))
     ]
 
 
-_PLACE: Final = re.compile(rb"(?:[A-Za-z]:)?[~.]{0,2}(?:[/\\][\w.@% -]*)+")
-_FOLDERS: Final = frozenset({"PWD", "OLDPWD"})
-"""Names that say `pwd` and mean the working folder: searching for it would tear up every path of the run."""
+def _is_value(text: str) -> bool:
+    value = text.encode("utf-8", "surrogatepass")
+    return not judge.says_nothing(value) and not judge.is_reference(value)
 
 
-def _worth_searching(name: str, value: bytes) -> bool:
-    if name in _FOLDERS or (_PLACE.fullmatch(value) and value.count(b"/") + value.count(b"\\") > 1):
-        return False
-    return len(value) >= SHORTEST and not judge.says_nothing(value) and not judge.is_common(value)
-
-
-def searchable(value: str) -> bool:
-    """True when a registered value is long enough to be searched for."""
-    return len(value.encode("utf-8", "surrogatepass")) >= SHORTEST
+def searchable(known: ExactValue) -> bool:
+    """True when a value is long enough to be searched for, and no word that only its name calls secret."""
+    value = known.value.encode("utf-8", "surrogatepass")
+    return len(value) >= SHORTEST and not (known.guessed and judge.is_common(value))
 
 
 def safe_to_search(value: bytes) -> bool:
@@ -86,16 +85,35 @@ def encodings(value: bytes) -> Iterator[bytes]:
     yield value
     if len(value) > _ENCODED_LONGEST:
         return
-    text = value.decode("utf-8", "surrogateescape")
-    for level in range(2):
-        text = json.dumps(text, ensure_ascii=bool(level))[1:-1]
-        yield text.encode("utf-8", "surrogatepass")
+    yield from _escaped(value)
     yield quote(value, safe="").encode()
     yield quote(value, safe="~()*!'").encode()
     yield quote_plus(value).encode()
     yield value.hex().encode()
     yield value.hex().upper().encode()
     yield from _base64(value)
+
+
+def _escaped(value: bytes) -> Iterator[bytes]:
+    """The value inside one and two levels of JSON strings, with and without escapes for what is not ASCII."""
+    try:
+        text = value.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return
+    for first in (False, True):
+        once = json.dumps(text, ensure_ascii=first)[1:-1]
+        for second in (False, True):
+            twice = json.dumps(once, ensure_ascii=second)[1:-1]
+            for form in (once, once.replace("/", "\\/"), twice):
+                yield form.encode("utf-8", "surrogatepass")
+
+
+_SAFE = re.compile(rb"[ !#-%(-.0-;=?-\[\]-~]{4,}")
+
+
+def _fragment(value: bytes) -> bytes | None:
+    """The longest part of a value that no JSON writer escapes, so that it shows in any spelling."""
+    return max(_SAFE.findall(value), key=len, default=None)
 
 
 def _base64(value: bytes) -> Iterator[bytes]:
@@ -112,6 +130,9 @@ def _base64(value: bytes) -> Iterator[bytes]:
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
+_PART = -1
+
+
 class ExactMatcher:
     """Literal search for a set of values in all their encodings."""
 
@@ -122,6 +143,10 @@ class ExactMatcher:
         for index, value in enumerate(self.values):
             for form in encodings(value):
                 forms.setdefault(form, index)
+        for value in self.values:
+            fragment = _fragment(value)
+            if fragment is not None:
+                forms.setdefault(fragment, _PART)
         self._forms = list(forms)
         self._owners = list(forms.values())
         self._engine = Engine([Expression(form) for form in self._forms], literal=True) if forms else None
@@ -130,7 +155,7 @@ class ExactMatcher:
         return self._engine is not None
 
     def ends(self, data: bytes) -> list[int]:
-        """End offsets of all that may be an occurrence."""
+        """End offsets of all that may be an occurrence, in whatever way JSON writes the text."""
         return [end for end, _ in self._engine.scan(data)] if self._engine else []
 
     def find(self, data: bytes) -> list[tuple[int, int, int]]:
@@ -140,7 +165,11 @@ class ExactMatcher:
         hits = self._engine.scan(data)
         if not hits:
             return []
-        spans = {(end - len(self._forms[number]), end, self._owners[number]) for end, number in hits}
+        spans = {
+            (end - len(self._forms[number]), end, self._owners[number])
+            for end, number in hits
+            if self._owners[number] != _PART
+        }
         found: list[tuple[int, int, int]] = []
         for start, end, owner in sorted(spans, key=lambda span: (span[0], -span[1])):
             if found and start < found[-1][1]:

@@ -159,6 +159,13 @@ _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _LETTERS = frozenset(b"abcdefghijklmnopqrstuvwxyz")
 
 
+def is_reference(value: bytes) -> bool:
+    """True for a path, a file or dotted name, a date, a URL without a password: it says where a secret is."""
+    if b"://" in value:
+        return b"@" not in value
+    return _UUID.fullmatch(value) is None and _is_code(value)
+
+
 def _is_code(value: bytes) -> bool:
     """UUIDs, dates, versions, paths, file names, dotted names and calls."""
     if (

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from archiver.model.receipt import Finding
 from archiver.redact import placeholder
 
+KNOWN = "known-value"
+"""Rule and kind of a value that the caller registered."""
 MOST_PLACES = 5
 MOST_VALUES = 20_000
 MOST_VALUE_BYTES = 16 << 20
@@ -29,14 +31,19 @@ class Ledger:
     def __init__(self, key: bytes) -> None:
         self._key = key
         self._entries: dict[tuple[str, str], _Entry] = {}
-        self._kinds: dict[str, str] = {}
+        self._first: dict[str, tuple[str, str]] = {}
         self._values: dict[bytes, None] = {}
         self._value_bytes = 0
 
     def replace(self, rule: str, kind: str, value: bytes, place: str) -> bytes:
-        """Note one occurrence of a secret and give its placeholder; one value has one placeholder."""
+        """Note one occurrence of a secret and give its placeholder; one value has one placeholder.
+
+        A copy found as a known value counts for the rule that knew it first.
+        """
         shown = self.fingerprint(value)
-        kind = self._kinds.setdefault(shown, kind)
+        first, kind = self._first.setdefault(shown, (rule, kind))
+        if rule == KNOWN:
+            rule = first
         entry = self._entries.get((rule, shown))
         if entry is None:
             entry = self._entries[rule, shown] = _Entry(kind)

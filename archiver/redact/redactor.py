@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from archiver import jsonio
-from archiver.errors import RedactionUnavailableError
+from archiver.errors import RedactionUnavailableError, UsageError
 from archiver.model import Checkpoint, LeftOut, Member, Receipt, Transcript, TranscriptPart
 from archiver.progress import Progress, Silent
 from archiver.redact import exact as exact_values
@@ -43,18 +43,19 @@ class Redactor:
         self._ledger = Ledger(key)
         registered = list(exact)
         self._too_short = tuple(
-            sorted({known.name for known in registered if not exact_values.searchable(known.value)})
+            sorted({known.name for known in registered if not exact_values.searchable(known)})
         )
         self._registered = tuple(
-            known.value.encode("utf-8", "surrogatepass")
+            known.value.strip().encode("utf-8", "surrogatepass")
             for known in registered
-            if exact_values.searchable(known.value)
+            if exact_values.searchable(known)
         )
         self._exact = ExactMatcher(self._registered)
         self._clean: Clean = {}
         self._scrubber = Scrubber(finder, self._exact, self._ledger, clean=self._clean)
         self._left_out: list[LeftOut] = []
         self._dialect = "opaque"
+        self._scratch: Scratch | None = None
 
     @classmethod
     def load(
@@ -68,15 +69,19 @@ class Redactor:
     ) -> Redacted[Transcript]:
         """Every part redacted and spooled; one that cannot be made safe is emptied, as the receipt says."""
         self._dialect = transcript.dialect
+        self._scratch = scratch
+        return vouch(self._parts(transcript, scratch, progress or Silent()), self.receipt())
+
+    def _parts(self, transcript: Transcript, scratch: Scratch, progress: Progress) -> Transcript:
         opaque = get_dialect(transcript.dialect).opaque
-        work = PartPass(self._scrubber, opaque, scratch, progress or Silent())
+        work = PartPass(self._scrubber, opaque, scratch, progress)
         parts = [self._part(work, part) for part in transcript.parts]
         matcher = self._found()
         if matcher:
             again = Scrubber(self._finder, matcher, self._ledger, rules=False)
             parts = [work.again(part, again) for part in parts]
         self._left_out.extend(work.left_out)
-        return vouch(transcript.model_copy(update={"parts": tuple(parts)}), self.receipt())
+        return transcript.model_copy(update={"parts": tuple(parts)})
 
     def _part(self, work: PartPass, part: TranscriptPart) -> TranscriptPart:
         name = self.text(part.name)
@@ -84,27 +89,51 @@ class Redactor:
         return work.redact(part.model_copy(update={"name": name, "header": header}))
 
     def checkpoint(self, checkpoint: Checkpoint) -> Redacted[Checkpoint]:
-        """All fields except the transcripts' items, which are redacted already."""
-        transcripts = {
-            "transcript": checkpoint.transcript,
-            "full_transcript": checkpoint.full_transcript,
-        }
-        document = checkpoint.document(exclude=set(transcripts))
-        matcher = ExactMatcher((*self._registered, *self._searchable()))
-        scrubber = Scrubber(self._finder, matcher, self._ledger)
-        text = jsonio.dumps(document)
-        changed = scrubber.json(text, "checkpoint", state_opaque)
-        if changed == text:
+        """All fields; the items of `transcript` were redacted by `transcript` and stay as they are."""
+        document = checkpoint.document(exclude={"transcript", "full_transcript"})
+        before = jsonio.dumps(document)
+        changed = self._document(before)
+        full = self._full(checkpoint.full_transcript)
+        if changed == before and full is checkpoint.full_transcript:
             return vouch(checkpoint, self.receipt())
-        redacted = _short_ids(jsonio.loads(changed), document, scrubber)
+        redacted = self._short_ids(jsonio.loads(changed), document)
         try:
-            made = Checkpoint.model_validate({**redacted, **transcripts})
+            made = Checkpoint.model_validate(
+                {**redacted, "transcript": checkpoint.transcript, "full_transcript": full}
+            )
         except ValidationError as error:
             raise RedactionUnavailableError(
                 f"the checkpoint is not valid after redaction: {error.error_count()} fields",
                 remedy="a registered secret equals a field of fixed form; do not register it",
             ) from error
         return vouch(made, self.receipt())
+
+    def _document(self, text: bytes) -> bytes:
+        """A document redacted, and once more for values that were found behind their first occurrence."""
+        found = -1
+        while found != self._ledger.count:
+            found = self._ledger.count
+            matcher = ExactMatcher((*self._registered, *self._searchable()))
+            text = Scrubber(self._finder, matcher, self._ledger).json(text, "checkpoint", state_opaque)
+        return text
+
+    def _full(self, full: Transcript | None) -> Transcript | None:
+        """A whole transcript that came with the checkpoint, which the pass over `transcript` did not see."""
+        if full is None:
+            return None
+        if self._scratch is None:
+            raise UsageError(
+                "a checkpoint with a full transcript is redacted after its transcript",
+                remedy="call Redactor.transcript first",
+            )
+        return self._parts(full, self._scratch, Silent())
+
+    def _short_ids(self, redacted: Any, before: Any) -> Any:
+        """Ids stay usable as names: one that grew too long becomes a placeholder and nothing else."""
+        for name in ("run_id", "task_id"):
+            if len(redacted[name]) > _LONGEST_ID:
+                redacted[name] = self._scrubber.whole(before[name], f"checkpoint $.{name}")
+        return redacted
 
     def text(self, text: str) -> str:
         """One text with its secrets replaced."""
@@ -149,11 +178,3 @@ class Redactor:
         """The search for values found by rules; registered ones were searched for in the first pass."""
         known = set(self._registered)
         return ExactMatcher(value for value in self._searchable() if value not in known)
-
-
-def _short_ids(redacted: Any, before: Any, scrubber: Scrubber) -> Any:
-    """Ids stay usable as names: one that grew too long becomes a placeholder and nothing else."""
-    for name in ("run_id", "task_id"):
-        if len(redacted[name]) > _LONGEST_ID:
-            redacted[name] = scrubber.whole(before[name], f"checkpoint $.{name}")
-    return redacted

@@ -17,7 +17,7 @@ from archiver.redact import views
 from archiver.redact.documents import Documents, Edit, Opaque, settle
 from archiver.redact.exact import ExactMatcher
 from archiver.redact.finder import Finder
-from archiver.redact.ledger import Ledger
+from archiver.redact.ledger import KNOWN, Ledger
 
 Write = Callable[[bytes], object]
 ItemOpaque = Callable[[tuple[str | int, ...], Any], bool]
@@ -25,7 +25,6 @@ ItemOpaque = Callable[[tuple[str | int, ...], Any], bool]
 
 Clean = dict[ItemOpaque, set[bytes]]
 
-KNOWN: Final = "known-value"
 FLOOD: Final = "dense"
 _PROVE_WHOLE = 8 << 20
 _STRING = re.compile(rb'"[^"\\\n\x00]*+(?:\\[^\n\x00][^"\\\n\x00]*+)*+"')

@@ -12,14 +12,24 @@ _PEM_HEAD = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-{5}")
 _PEM_END = re.compile(rb"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-{5}")
 _PEM_BREAK = rb"(?:\\{0,7}[nr]|[\r\n])"
 _PEM_JUNK = rb"(?:[ \t>+|#*\"',:\-]|\xe2\x86\x92|\xe2\x94\x82|[0-9]{1,6}(?=[ \t]*(?:\xe2\x86\x92|[:|\t ])))*"
+_PEM_LEAD = rb"(?:" + _PEM_BREAK + rb"|[\"',+ ])*" + _PEM_JUNK
+_PEM_FOLLOWS = rb"(?=\\|[\r\n\"'\x00 ]|-----|\Z)"
 _PEM_LINE = re.compile(
-    b"(?:"
-    + _PEM_BREAK
-    + b"|[\"',+ ])*"
-    + _PEM_JUNK
-    + rb"(?:(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset)[^\n\\]{0,200}|=?[A-Za-z0-9+/]{1,}={0,2})"
-    + rb"(?=\\|[\r\n\"'\x00 ]|-----|\Z)"
+    _PEM_LEAD
+    + rb"(?:(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset)[^\n\\]{0,200}|[A-Za-z0-9+/]{32,}={0,2})"
+    + _PEM_FOLLOWS
 )
+# The last line is short: it ends in padding, or nothing else stands on it.
+_PEM_LAST = re.compile(
+    _PEM_LEAD
+    + rb"(?:[A-Za-z0-9+/]{1,31}={1,2}|[A-Za-z0-9+/]{8,31}(?=[\"',]*(?:"
+    + _PEM_BREAK
+    + rb"|\Z|\x00|-----))|[A-Za-z0-9+/]{1,7}(?=[\"',]*"
+    + _PEM_BREAK
+    + rb"[^\n]{0,32}-----END))"
+    + _PEM_FOLLOWS
+)
+_PEM_CHECK = re.compile(_PEM_LEAD + rb"=[A-Za-z0-9+/]{4}" + _PEM_FOLLOWS)
 _PEM_MOST = 32_768
 
 
@@ -33,6 +43,10 @@ def pem(data: bytes, end: int) -> Places:
     while match := _PEM_LINE.match(data, at, limit):
         body += match.end() - match.start()
         at = match.end()
+    for pattern in (_PEM_LAST, _PEM_CHECK):
+        if match := pattern.match(data, at, limit):
+            body += match.end() - match.start()
+            at = match.end()
     if body < 24:
         return ()
     tail = _PEM_END.search(data, at, min(limit, at + 160))

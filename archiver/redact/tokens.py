@@ -1,0 +1,197 @@
+"""The tokens of one JSON text: strings with their paths, and what keys say of the values beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from archiver import jsonio
+from archiver.redact import views
+from archiver.redact.judge import is_secret_data
+from archiver.redact.names import Names, Says
+
+Path = tuple[str | int, ...]
+Said = tuple[str, Says]
+"""A name, and what it says of its value."""
+
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\],]', re.DOTALL)
+_QUOTE, _OPEN, _CLOSE, _LIST, _END = b'"{}[]'
+_NAME_KEYS: Final = frozenset({"name", "key", "header", "variable", "field"})
+_VALUE_KEYS: Final = frozenset({"value", "val", "values"})
+_DATA_KEYS: Final = frozenset({"data", "stringData"})
+
+
+class Leaf:
+    """One string token: where it is, and its decoded bytes."""
+
+    __slots__ = ("data", "end", "mapped", "path", "start")
+
+    def __init__(self, start: int, end: int, path: Path, data: bytes) -> None:
+        self.start, self.end, self.path, self.data = start, end, path, data
+        self.mapped: views.Mapped | None = None
+
+
+Field = tuple[Leaf, str, Says]
+"""A value, the name it is assigned to, and what the name says."""
+
+
+class _Frame:
+    """One open object or array."""
+
+    __slots__ = ("data", "is_dict", "is_secret", "key", "named", "pending", "says", "says_next", "wants_key")
+
+    def __init__(self, *, is_dict: bool, says: Said | None) -> None:
+        self.is_dict = is_dict
+        self.wants_key = is_dict
+        self.key: str | int = "" if is_dict else 0
+        self.says = says
+        """What the key (or the key of the array) says of the values."""
+        self.says_next: Said | None = None
+        self.named: Said | None = None
+        self.pending: Leaf | None = None
+        self.is_secret = False
+        self.data: list[Leaf] = []
+
+
+class Walk:
+    """Reads the tokens of one JSON text and keeps what the structure says."""
+
+    def __init__(self, text: bytes, ends: list[int] | None, base: Path, names: Names) -> None:
+        self._text = text
+        self._ends = ends
+        self._next = 0
+        self._base = base
+        self._names = names
+        self._frames: list[_Frame] = [_Frame(is_dict=False, says=None)]
+        self._secrets = b'"Secret"' in text
+        self.fields: list[Field] = []
+        self.manifest: list[Leaf] = []
+
+    def leaves(self) -> Iterator[Leaf]:
+        """The string tokens worth looking at, decoded, keys included."""
+        text, frames = self._text, self._frames
+        for match in _TOKEN.finditer(text):
+            start, end = match.span()
+            first = text[start]
+            if first == _QUOTE:
+                leaf = self._string(start, end)
+                if leaf is not None:
+                    yield leaf
+            elif first in (_OPEN, _LIST):
+                self._open(is_dict=first == _OPEN)
+            elif first in (_CLOSE, _END):
+                if len(frames) > 1:
+                    self._close(frames.pop())
+            else:
+                frame = frames[-1]
+                if frame.is_dict:
+                    frame.wants_key = True
+                else:
+                    frame.key += 1  # type: ignore[operator]  # the key of an array frame is its index
+
+    def _open(self, *, is_dict: bool) -> None:
+        frame = self._frames[-1]
+        self._frames.append(_Frame(is_dict=is_dict, says=None if is_dict else frame.says))
+
+    def _close(self, frame: _Frame) -> None:
+        if not self._secrets or not frame.is_dict:
+            return
+        if frame.is_secret:
+            self.manifest.extend(leaf for leaf in frame.data if is_secret_data(leaf.data))
+        elif self._frames[-1].key in _DATA_KEYS:
+            self._frames[-1].data.extend(frame.data)
+
+    def _string(self, start: int, end: int) -> Leaf | None:
+        frame = self._frames[-1]
+        if frame.wants_key:
+            frame.wants_key = False
+            key = frame.key = decode(self._text[start:end]).decode("utf-8", "surrogatepass")
+            frame.says = self._said(key)
+            return self._leaf(start, end) if self._wanted(end) else None
+        structured = frame.says is not None or frame.says_next is not None
+        if structured or self._secrets or frame.key in _NAME_KEYS or frame.key in _VALUE_KEYS:
+            leaf = self._leaf(start, end)
+            self._structure(frame, leaf)
+            return leaf if self._wanted(end) else None
+        if self._wanted(end) or self._text.startswith(b'"--', start):
+            leaf = self._leaf(start, end)
+            if not frame.is_dict and leaf.data.startswith(b"--") and b"=" not in leaf.data:
+                frame.says_next = self._said(leaf.data[2:].decode("utf-8", "replace"))
+            return leaf
+        return None
+
+    def _structure(self, frame: _Frame, leaf: Leaf) -> None:
+        """Note what the keys around a value say of it."""
+        says = frame.says or frame.says_next
+        frame.says_next = None
+        if says is not None:
+            self.fields.append((leaf, *says))
+        key = frame.key
+        if key in _NAME_KEYS:
+            frame.named = self._said(leaf.data.decode("utf-8", "replace"))
+            if frame.named and frame.pending is not None:
+                self.fields.append((frame.pending, *frame.named))
+        elif key in _VALUE_KEYS:
+            frame.pending = leaf
+            if frame.named:
+                self.fields.append((leaf, *frame.named))
+        elif key == "kind" and leaf.data == b"Secret":
+            frame.is_secret = True
+        if self._secrets and frame.is_dict:
+            frame.data.append(leaf)
+
+    def _said(self, name: str) -> Said | None:
+        says = self._names.says(name)
+        return None if says is None else (name, says)
+
+    def _wanted(self, end: int) -> bool:
+        """True when a trigger ends inside the token that ends here; tokens are asked for in order."""
+        ends = self._ends
+        if ends is None:
+            return True
+        at, count = self._next, len(ends)
+        wanted = False
+        while at < count and ends[at] <= end:
+            wanted = True
+            at += 1
+        self._next = at
+        return wanted
+
+    def _leaf(self, start: int, end: int) -> Leaf:
+        path = self._base + tuple(frame.key for frame in self._frames[1:])
+        return Leaf(start, end, path, decode(self._text[start:end]))
+
+
+def decode(token: bytes) -> bytes:
+    """The text of a JSON string token, quotes included, in UTF-8; a lone surrogate stays one."""
+    if b"\\" not in token:
+        return token[1:-1]
+    decoded: str = jsonio.loads(token)
+    return decoded.encode("utf-8", "surrogatepass")
+
+
+_OPENINGS: Final = (b':"', b',"', b'["', b'{"', b' "')
+_INSIDE = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+
+
+def string_around(text: bytes, end: int) -> tuple[int, int] | None:
+    """The string token (quotes included) in which a match ends, or None when that is not certain.
+
+    A quote after one of `_OPENINGS` is not escaped. If no other unescaped quote follows it up to `end`, it is
+    the last one before; and it opens a string unless what follows is punctuation between strings.
+    """
+    opening = -1
+    for sign in _OPENINGS:
+        opening = max(opening, text.rfind(sign, max(0, opening), end))
+    if opening < 0:
+        return None
+    inside = _INSIDE.match(text, opening + 2)
+    if inside is None or inside.end() < end or text[inside.end() : inside.end() + 1] != b'"':
+        return None
+    if inside[0][:1] in _PUNCTUATION:
+        return None
+    return opening + 1, inside.end() + 1
+
+
+_PUNCTUATION: Final = (b"", b",", b":", b"}", b"]", b" ", b"\t", b"\r", b"\n")
