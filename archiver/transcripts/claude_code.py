@@ -40,6 +40,8 @@ _COPIED = (
     "entrypoint",
     "cwd",
     "sessionId",
+    "session_id",
+    "parent_tool_use_id",
     "version",
     "gitBranch",
     "slug",

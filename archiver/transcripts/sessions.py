@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ _LISTED: Final = 20
 _GLANCE: Final = 1 << 16
 """Bytes that mostly tell what a file is; a folder may hold thousands of them."""
 _FOLDER: Final = "subagents"
+_SESSION_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
+"""Ids that may name a folder; they come out of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,7 @@ def _agents(session: Path, ids: set[str]) -> Iterator[Found]:
         return
     own = session.name.removesuffix(".jsonl")
     for name in sorted({own, *ids}, key=os.fsencode):
-        if "/" not in name and name not in ("", ".", ".."):
+        if name == own or _SESSION_ID.fullmatch(name):
             for path in _agent_files(session.parent / name / _FOLDER):
                 yield Found(safe_name(f"{name}/{_FOLDER}/{path.name}"), FileSource.of(path, follow=False))
     for path in _agent_files(session.parent):

@@ -108,7 +108,7 @@ class Surveyor:
             run.first_at = run.first_at or facts.at
             run.last_at = max(run.last_at or facts.at, facts.at)
         run.session = run.session or facts.session
-        run.cwd = facts.cwd or run.cwd
+        run.cwd = run.cwd or facts.cwd  # where it was started, and is resumed; a `cd` moves later ones
         run.git_branch = facts.git_branch or run.git_branch
         run.model = facts.model or run.model
         run.harness = facts.harness or run.harness

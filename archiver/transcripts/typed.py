@@ -9,8 +9,6 @@ import re
 from collections.abc import Iterable
 
 _REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
-_COMMAND = re.compile(r"<command-name>\s*(/?[^<]*?)\s*</command-name>")
-_ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 _WRAPPED = re.compile(
     r"\s*<(?:local-command-\w+|command-(?:message|contents|args)|bash-(?:input|stdout|stderr)"
     r"|task-notification|user-memory-input|user-prompt-submit-hook|session-start-hook|teammate-message"
@@ -38,14 +36,19 @@ def typed(texts: Iterable[str]) -> str:
 def _typed_part(text: str) -> str:
     if "<system-reminder>" in text:
         text = _REMINDER.sub("", text)
-    command = _COMMAND.search(text)
-    if command is not None and text.lstrip().startswith(("<command-name>", "<command-message>")):
-        return _slash(command.group(1), _ARGUMENTS.search(text))
+    if text.lstrip().startswith(("<command-name>", "<command-message>")):
+        return _slash(_inside(text, "command-name"), _inside(text, "command-args"))
     if _WRAPPED.match(text) or text.lstrip().startswith(_NOT_TYPED):
         return ""
     return text.strip()
 
 
-def _slash(name: str, arguments: re.Match[str] | None) -> str:
-    said = arguments.group(1).strip() if arguments else ""
-    return "" if not said and _STEERING.fullmatch(name) else f"{name} {said}".strip()
+def _slash(name: str, arguments: str) -> str:
+    return "" if not arguments and _STEERING.fullmatch(name) else f"{name} {arguments}".strip()
+
+
+def _inside(text: str, tag: str) -> str:
+    """What stands between a tag and its end; empty when either is missing."""
+    start = text.find(f"<{tag}>") + len(tag) + 2
+    end = text.find(f"</{tag}>", start)
+    return text[start:end].strip() if start > len(tag) + 1 and end >= 0 else ""

@@ -107,6 +107,22 @@ def test_only_what_a_person_typed_is_an_instruction(content: Any, more: dict[str
     assert DIALECT.facts(line).instruction == typed
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<command-name>" + "<command-args>" * 20_000,
+        "<command-name>" + " " * 200_000,
+        "<command-name>/x</command-name>" + "<command-args>" * 20_000,
+        "<system-reminder>" * 20_000,
+        "<" * 200_000,
+        " " * 200_000,
+    ],
+)
+def test_texts_made_to_be_slow_are_not(text: str) -> None:
+    for _ in range(20):
+        assert len(DIALECT.facts(Writer(1).user(text)).instruction) <= len(text)
+
+
 def test_a_queued_prompt_is_an_instruction() -> None:
     make = Writer(1)
     queued = make.line(

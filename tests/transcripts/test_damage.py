@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from archiver import jsonio
 from archiver.errors import ArchiverError, LimitExceededError, MalformedTranscriptError, RefusedError
-from archiver.transcripts import jsontext, source
+from archiver.transcripts import get_dialect, jsontext, source
 from archiver.transcripts.jsonl import JsonLines
 from archiver.transcripts.reader import Dropped, pairs, read
 from archiver.transcripts.source import FileSource
+from archiver.transcripts.survey import survey
 from transcripts.samples import claude_session, line_of
 
 SESSION = [line_of(item) for item in claude_session(2, seed=7)]
@@ -151,9 +152,6 @@ def test_a_file_that_grows_or_shrinks_meanwhile(path: Path) -> None:
     path.write_bytes(b"\n".join(SESSION[:3])[:-5])
     assert list(items.lines()) == SESSION[:2]
     assert [one.place for one in reading.dropped] == ["tail"]
-    path.unlink()
-    path.write_bytes(b"\n".join(SESSION[:5]) + b"\n")
-    # Some file systems give the number of a removed file to the next one, so replace it by a rename.
     other = path.with_name("other")
     other.write_bytes(b"\n".join(SESSION[:5]) + b"\n")
     other.replace(path)
@@ -251,6 +249,23 @@ def test_no_bytes_raise_anything_but_typed_errors(
             list(part.items.lines())
     except ArchiverError:
         pytest.fail("salvage reads everything")
+
+
+@pytest.mark.parametrize("depth", [200, 400, 990, 1100, 5000, 100_000])
+def test_lines_nested_deeply_are_read_or_named(path: Path, depth: int) -> None:
+    nested = b"[" * depth + b"]" * depth
+    deep = b'{"type":"user","message":{"role":"user","content":' + nested + b'},"uuid":"u"}'
+    path.write_bytes(b"\n".join([*SESSION[:3], deep, *SESSION[3:]]))
+    reading = read([path])
+    dialect = get_dialect(reading.transcript.dialect)
+    try:
+        found = survey(reading.transcript.parts[0].items, dialect)
+    except MalformedTranscriptError as error:
+        assert depth > 900
+        assert error.line == 4
+        return
+    assert found.items == len(SESSION) + 1
+    dialect.problems(reading.transcript.parts[0].items.values())
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 100, 4096])

@@ -46,6 +46,14 @@ def test_the_facts_of_a_run() -> None:
     assert (facts.tokens_in, facts.tokens_out, facts.tokens_cached) == (8 * 103, 8 * 50, 8 * 1000)
 
 
+def test_the_folder_is_the_one_the_run_was_started_in() -> None:
+    lines = list(claude_session(2, seed=1))
+    lines[-2]["cwd"] = "/home/sample/project/deeper"
+    lines[-2]["gitBranch"] = "other"
+    facts = of(lines).facts
+    assert (facts.cwd, facts.git_branch) == ("/home/sample/project", "other")
+
+
 def test_a_turn_is_a_response() -> None:
     make = Writer(1)
     call = make.call("Read", {"file_path": "/a"})
