@@ -1,4 +1,4 @@
-"""What well-known tool calls are about: files written, commands run and their exit, and the plan they keep.
+"""What well-known tool calls are about: commands run and their exit, and the plan that agents keep.
 
 Tool names and arguments are those of Claude Code and of Anthropic's own tools (bash, text editor), read in
 public sessions; other tools are taken by the names of their arguments.
@@ -20,10 +20,17 @@ TaskStatus = Literal["pending", "in_progress", "completed"]
 _COMMANDS: Final = frozenset(
     {"bash", "shell", "powershell", "run_command", "execute_command", "run_terminal_cmd"}
 )
-_WRITERS: Final = frozenset({"write", "edit", "multiedit", "notebookedit", "write_file", "create_file"})
-_EDITOR: Final = frozenset({"create", "str_replace", "insert", "undo_edit"})
-_PATHS: Final = ("file_path", "notebook_path", "path")
-_ABOUT: Final = (*_PATHS, "command", "url", "pattern", "query", "description", "prompt")
+_ABOUT: Final = (
+    "file_path",
+    "notebook_path",
+    "path",
+    "command",
+    "url",
+    "pattern",
+    "query",
+    "description",
+    "prompt",
+)
 _MAX_TARGET: Final = 200
 _EXIT = re.compile(
     r"\s*(?:Error: )?(?:Exit code|exit status|Process exited with code):?\s+(-?\d{1,9})\b", re.I
@@ -66,16 +73,6 @@ def is_command(call: Call) -> bool:
     return call.name.lower() in _COMMANDS and _argument(call, ("command",)) is not None
 
 
-def written_file(call: Call) -> str | None:
-    """The file a call writes or changes, or None."""
-    name = call.name.lower()
-    if name in _WRITERS:
-        return _argument(call, _PATHS)
-    if name.startswith("str_replace") and _argument(call, ("command",)) in _EDITOR:
-        return _argument(call, ("path",))
-    return None
-
-
 def exit_status(result: ToolResult) -> int | None:
     """The exit status that a result states, or None."""
     found = _EXIT.match(result.text[:200])
@@ -83,7 +80,7 @@ def exit_status(result: ToolResult) -> int | None:
 
 
 def _argument(call: Call, keys: tuple[str, ...]) -> str | None:
-    if isinstance(call.arguments, Mapping):
+    if isinstance(call.arguments, dict):
         for key in keys:
             value = call.arguments.get(key)
             if isinstance(value, str) and value:
@@ -105,7 +102,7 @@ class TaskList:
     def called(self, call: Call) -> None:
         """Take in a call; what is not about the plan changes nothing."""
         arguments = call.arguments
-        if not isinstance(arguments, Mapping):
+        if not isinstance(arguments, dict):
             return
         if call.name == "TodoWrite" and isinstance(arguments.get("todos"), list):
             made = [_task(str(number), entry) for number, entry in enumerate(arguments["todos"], 1)]
@@ -139,7 +136,7 @@ class TaskList:
 
 
 def _task(task_id: str, entry: Any) -> Task | None:
-    if not isinstance(entry, Mapping):
+    if not isinstance(entry, dict):
         return None
     title = entry.get("content") or entry.get("subject")
     return Task(task_id, title, _status(entry.get("status"))) if isinstance(title, str) else None

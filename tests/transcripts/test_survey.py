@@ -12,7 +12,7 @@ from archiver.model import Items
 from archiver.transcripts import get_dialect
 from archiver.transcripts.dialect import Call, ToolResult
 from archiver.transcripts.survey import PartSurvey, survey
-from archiver.transcripts.tools import Task, TaskList, exit_status, target, written_file
+from archiver.transcripts.tools import Task, TaskList, exit_status, target
 from transcripts.samples import (
     START,
     Writer,
@@ -118,17 +118,6 @@ def test_exit_status_only_where_it_is_stated() -> None:
     assert stated("Error: Exit code 1") == 1
     assert stated("all fine") is None
     assert stated("the log says: Exit code 3") is None
-
-
-def test_files_that_calls_write() -> None:
-    make = Writer(1)
-    calls = [make.call("Write", {"file_path": f"/{name}", "content": "x"}) for name in "aba"]
-    calls.append(make.call("Read", {"file_path": "/c"}))
-    written = [written_file(Call("t", call["name"], call["input"])) for call in calls]
-    assert written == ["/a", "/b", "/a", None]
-    editor = Call("t", "str_replace_based_edit_tool", {"command": "create", "path": "/d"})
-    assert written_file(editor) == "/d"
-    assert written_file(editor._replace(arguments={"command": "view", "path": "/d"})) is None
 
 
 def test_a_long_target_is_cut_and_told_apart() -> None:
