@@ -108,4 +108,6 @@ def _claude_request(container: Any) -> bool:
     if not isinstance(container, Mapping):
         return False
     model = container.get("model")
-    return "anthropic_version" in container or (isinstance(model, str) and "claude" in model)
+    if "anthropic_version" in container or "system" in container:  # other APIs have the prompt in a message
+        return True
+    return isinstance(model, str) and "claude" in model

@@ -81,19 +81,18 @@ class _Reader:
         if found.source.head(len(BOM_UTF8)) == BOM_UTF8:  # no JSON starts so
             return _raw(found)
         values = sniff.first_lines(found.source)
-        made = None
-        if values is not None and (len(values) > 1 or detect.of_lines(values) != OPAQUE):
-            made = self._lines(found, values)
         try:
-            return made or self._document(found)
+            if values is not None:
+                dialect = detect.of_lines(values)
+                if dialect != OPAQUE:
+                    return self._lines(found, dialect)
+                if len(values) > 1:
+                    return _raw(found)
+            return self._document(found)
         except NotSplitError:
             return _raw(found)
 
-    def _lines(self, found: Found, values: list[Any]) -> tuple[str, TranscriptPart] | None:
-        """The file as lines; None where it is no known dialect and its lines are not all JSON."""
-        dialect = detect.of_lines(values)
-        if dialect == OPAQUE and not _sound(JsonLines(found.source, found.name, self._max_item)):
-            return None
+    def _lines(self, found: Found, dialect: str) -> tuple[str, TranscriptPart]:
         lines = JsonLines(found.source, found.name, self._max_item, self._salvage, self._dropped)
         return dialect, _jsonl(found, lines.pairs)
 
@@ -101,7 +100,9 @@ class _Reader:
         scan = document.scan(found.source, self._max_item)
         if scan.more:
             return self._several(found, scan)
-        made = self._messages(found, scan) or (OPAQUE, self._largest(found, scan))
+        made = self._messages(found, scan)
+        if made is None:
+            return _raw(found)
         if scan.padding:
             text = "padded with NUL bytes"
             self._dropped.append(
@@ -116,16 +117,17 @@ class _Reader:
         first = document.first_value(found.source, scan.end).strip(BLANKS)
         if b"\n" not in first:
             try:
-                made = self._lines(found, [jsonio.loads(first)])
+                dialect = detect.of_lines([jsonio.loads(first)])
             except ValueError as error:
                 raise NotSplitError("the first line is not JSON") from error
-            if made is not None:
-                return made
+            if dialect != OPAQUE:
+                return self._lines(found, dialect)
         values = Values(found.source, found.name, self._max_item)
         if not _sound(values):
             raise NotSplitError("a value is not JSON")
         sample = [value for _, value in islice(values.pairs(), _SAMPLE)]
-        return detect.of_lines(sample), _jsonl(found, values.pairs)
+        dialect = detect.of_lines(sample)
+        return (dialect, _jsonl(found, values.pairs)) if dialect != OPAQUE else _raw(found)
 
     def _messages(self, found: Found, scan: Scan) -> tuple[str, TranscriptPart] | None:
         """The last array of messages in a known dialect; the last of several requests has them all."""
@@ -143,21 +145,6 @@ class _Reader:
                 return dialect, part
         return None
 
-    def _largest(self, found: Found, scan: Scan) -> TranscriptPart:
-        """A document of unknown meaning, checked as a whole, split at its largest array if there is one."""
-        candidates = [array for array in scan.arrays if array.uniform]
-        for array in sorted(candidates, key=lambda one: one.start - one.end):
-            elements = Elements(found.source, found.name, array)
-            try:
-                part = _json(found, scan, elements)
-            except NotSplitError:
-                continue
-            if _sound(elements):
-                return part
-            raise NotSplitError("an element is not JSON")
-        header = document.header(found.source, None, scan.end)
-        return TranscriptPart(name=found.name, media="json", header=header)
-
 
 _SAMPLE: Final = 100
 
@@ -167,13 +154,13 @@ class _Source(Protocol):
 
 
 def _sound(source: _Source) -> bool:
-    """True when a pass over it finds no damage; what is opaque is then kept whole as it is."""
+    """True when a pass over it finds no damage; what is damaged is kept whole as it is."""
     try:
         for _ in source.pairs():
             pass
     except (MalformedTranscriptError, LimitExceededError):
         return False
-    return not (isinstance(source, JsonLines) and source.dropped)
+    return True
 
 
 def _jsonl(found: Found, source: PairSource) -> TranscriptPart:

@@ -15,7 +15,7 @@ from archiver.model import Items, TranscriptPart
 from archiver.transcripts import document, elements, reader
 from archiver.transcripts.native import write_native
 from archiver.transcripts.reader import Reading, pairs, read
-from transcripts.samples import anthropic_messages, anthropic_request
+from transcripts.samples import anthropic_messages, anthropic_request, claude_session
 
 LAYOUTS: list[dict[str, Any]] = [
     {"separators": (",", ":"), "ensure_ascii": False},
@@ -55,10 +55,18 @@ def test_a_request_body(tmp_path: Path, layout: dict[str, Any]) -> None:
 
 def test_an_element_is_copied_but_for_blanks_between_tokens(tmp_path: Path) -> None:
     path = tmp_path / "list"
-    path.write_text(r'[ { "b" : "x  \u00e4\/\"" , "a" : [ 1.0 , 1E5,-0 ] , "n":12345678901234567890123 } ]')
+    block = (
+        r'{ "type" : "text" , "text" : "x  \u00e4\/\"" , "a" : [ 1.0 , 1E5,-0 ] , "n":12345678901234567890 }'
+    )
+    odd = f'{{ "role" : "user" ,\n"content" : [ {block} ] }}'
+    messages = [json.dumps(message) for message in anthropic_messages(1, seed=1)]
+    path.write_text(f"[ {' , '.join([*messages, odd])} ]")
     [part] = read([path]).transcript.parts
-    [(line, _)] = pairs(part.items)
-    assert line.decode() == r'{"b":"x  \u00e4\/\"","a":[1.0,1E5,-0],"n":12345678901234567890123}'
+    *_, (line, _) = pairs(part.items)
+    assert line.decode() == (
+        r'{"role":"user","content":[{"type":"text","text":"x  \u00e4\/\"","a":[1.0,1E5,-0],'
+        r'"n":12345678901234567890}]}'
+    )
 
 
 def test_the_top_level_list(tmp_path: Path) -> None:
@@ -160,12 +168,24 @@ def test_text_that_is_no_document_is_kept_as_it_is(tmp_path: Path, text: str) ->
     assert native(part) == text.encode()
 
 
-def test_of_a_key_given_twice_the_last_counts(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a":[{"b":1}],"a":[{"c":2,"c":3}]}',
+        '{\n\t"novel": [ 1.0, {"x": "\\u00e4"} ]\n}\n',
+        '{"type":"x"}\r\n{"type":"y"}\r\n',
+        '{"type":"x"}\n{"type":"y"}',
+        '[{"id": 1}, {"id": 2}]',
+        '{\n "a": 1\n}\n{\n "b": 2\n}',
+    ],
+)
+def test_what_is_of_no_known_dialect_is_kept_byte_for_byte(tmp_path: Path, text: str) -> None:
     path = tmp_path / "file.json"
-    path.write_text('{"a":[{"b":1}],"a":[{"c":2,"c":3}]}')
-    [part] = read([path]).transcript.parts
-    assert json.loads(native(part)) == {"a": [{"c": 3}]}
-    assert b"1" not in native(part)
+    path.write_bytes(text.encode())
+    reading = read([path])
+    [part] = reading.transcript.parts
+    assert (reading.transcript.dialect, part.media) == ("opaque", "raw")
+    assert native(part) == text.encode()
 
 
 def test_padding_behind_a_document_is_dropped_and_counted(tmp_path: Path) -> None:
@@ -200,7 +220,7 @@ def test_a_document_that_is_rewritten_meanwhile_is_refused(tmp_path: Path) -> No
 
 def test_values_over_several_lines_are_items(tmp_path: Path) -> None:
     path = tmp_path / "full.jsonl"
-    values = [{"type": "x", "n": [1, {"a": "b c"}]}, {"type": "y"}, [3, "ä"]]
+    values = [*claude_session(1, seed=1), {"type": "mode", "n": [1, {"a": "b  ä"}]}]
     path.write_text("\n".join(json.dumps(value, indent=2) for value in values))
     [part] = read([path]).transcript.parts
     assert part.media == "jsonl"
@@ -251,7 +271,10 @@ def test_any_document_comes_back_equal(
     tmp_path_factory: Any, items: list[Any], around: dict[str, Any], layout: dict[str, Any], chunk: int
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "document"
-    path.write_bytes(json.dumps(around | {"items": items}, **layout).encode("utf-8", "surrogatepass"))
+    blocks = [{"type": "text", "text": "x", "more": one} for one in items]
+    messages = [*anthropic_messages(1, seed=1), *({"role": "user", "content": [one]} for one in blocks)]
+    text = json.dumps(around | {"system": "s", "messages": messages}, **layout)
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
     with pytest.MonkeyPatch.context() as patch:
         for module in (document, elements, reader):
             patch.setattr(module, "CHUNK", chunk)

@@ -109,6 +109,8 @@ def test_surveys_and_opaque_leaves(entry: dict[str, Any]) -> None:
     reading = read([SHARED / entry["file"]])
     dialect = get_dialect(reading.transcript.dialect)
     for part in reading.transcript.parts:
+        if part.items.raw:
+            continue
         found = survey(part.items, dialect, header=part.header)
         assert found.items == sum(1 for _ in pairs(part.items))
         for item in part.items.values():

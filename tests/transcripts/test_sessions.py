@@ -228,8 +228,12 @@ def test_the_dialect_of_lines(tmp_path: Path, lines: list[Any], dialect: str) ->
     reading = read([path])
     assert reading.transcript.dialect == dialect
     [part] = reading.transcript.parts
-    assert part.media in ("jsonl", "json")
-    assert list(part.items.lines()) == [line_of(line) for line in lines]
+    if dialect == "opaque":
+        assert part.media == "raw"
+        assert b"".join(part.items.blocks()) == path.read_bytes()
+    else:
+        assert part.media in ("jsonl", "json")
+        assert list(part.items.lines()) == [line_of(line) for line in lines]
 
 
 def test_a_session_that_starts_torn_or_with_a_huge_line(tmp_path: Path) -> None:
