@@ -103,7 +103,7 @@ _NAME_BYTES = bytes(c if (chr(c).isalnum() and c < 128) or c in b"_-." else 32 f
 _SECOND_WORDS = frozenset({"key", "token", "secret"})
 _QUOTED = re.compile(
     rb"[=>~]?[ \t]*(?:[A-Za-z_][\w.\[\]|, ]{0,40}=[ \t]*)?(?:[rbuf]{1,2}|@)?(?P<q>\\{0,7}[\"'`])"
-    rb"(?P<secret>[^\n\x00]{1,1024}?)(?P=q)"
+    rb"(?P<secret>[^\n\x00]{1,1024}?)(?<!\\)(?P=q)"
 )
 _BARE = re.compile(rb"[=>~]?[ \t]*(?P<secret>[^\s\"'`<>\\\x00;&,(){}\[\]|]{4,512})(?P<next>[(\[{<]?)")
 _WHOLE = re.compile(rb"(?P<secret>[^\s\"'`\\\x00]{4,512})")

@@ -17,6 +17,7 @@ SEPARATOR: Final = b"\n\x00\n"
 # `<`, `>`, `&` and `'`, which some writers always escape, are part of no token.
 _NEEDS_DECODING = Expression(rb"\\u00(1[bB]|2[0-57-9a-fA-F]|3[0-9abdfABDF]|[4-7][0-9a-fA-F])")
 _FREE_CONFIRMATIONS = 512
+_BACKSLASH = 0x5C
 _BYTES_A_CONFIRMATION = 40
 
 
@@ -74,6 +75,9 @@ class Finder:
                 continue
             budget -= 1
             for start, stop, rule in confirms[number](data, end):
+                # A backslash at the end belongs to an escape that was written out.
+                while stop > start and data[stop - 1] == _BACKSLASH:
+                    stop -= 1  # noqa: PLW2901 - trimmed on purpose
                 if stop > start:
                     found.append(Span(start, stop, rule))
         if found and b"[REDACTED:" in data:

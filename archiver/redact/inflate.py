@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import io
 import lzma
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, Protocol
 
 MOST_INFLATED: Final = 1 << 30
 MOST_ENTRIES: Final = 20_000
 MOST_HELD: Final = 64 << 20
+DEEPEST: Final = 3
 _STEP = 1 << 20
 _OVERLAP = 4 << 10
+_FAULTS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    OSError,
+    EOFError,
+    lzma.LZMAError,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+)
 
 
 class Inflater(Protocol):
@@ -27,6 +39,44 @@ class Inflater(Protocol):
 
     def close(self) -> Iterator[bytes]:
         """What is left at the end."""
+
+
+class _Budget:
+    """Bytes that may still be inflated, at all depths together."""
+
+    def __init__(self) -> None:
+        self._left = MOST_INFLATED
+
+    def spend(self, count: int) -> None:
+        self._left -= count
+        if self._left < 0:
+            raise ValueError(f"more than {MOST_INFLATED >> 20} MiB of content")
+
+
+class _Content:
+    """One inflated file: its pieces, each after the end of the one before, and what archives in it hold."""
+
+    def __init__(self, budget: _Budget, depth: int) -> None:
+        self._budget = budget
+        self._depth = depth
+        self._tail: bytes | None = None
+        self._inner: Inflater | None = None
+
+    def piece(self, piece: bytes) -> Iterator[bytes]:
+        self._budget.spend(len(piece))
+        if self._tail is None:
+            self._tail = b""
+            self._inner = _inflater(piece, self._budget, self._depth + 1)
+        yield self._tail + piece
+        self._tail = (self._tail + piece)[-_OVERLAP:]
+        if self._inner is not None:
+            yield from self._inner.feed(piece)
+
+    def close(self) -> Iterator[bytes]:
+        if self._inner is not None:
+            yield from self._inner.close()
+            if self._inner.failure is not None:
+                raise ValueError(f"inside it, {self._inner.failure}")
 
 
 class _Decoder(Protocol):
@@ -42,11 +92,11 @@ class _Decoder(Protocol):
 class _Stream:
     """gzip, bzip2 and xz: one or more members after one another."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, budget: _Budget, depth: int) -> None:
         self._kind = kind
         self._decoder = self._new()
-        self._tail = b""
-        self._seen = 0
+        self._content = _Content(budget, depth)
+        self._open = False
         self.failure: str | None = None
 
     def _new(self) -> _Decoder:
@@ -56,43 +106,56 @@ class _Stream:
             return lzma.LZMADecompressor(memlimit=128 << 20)
         return zlib.decompressobj(wbits=31)
 
-    def feed(self, chunk: bytes) -> Iterator[bytes]:
-        while chunk and self.failure is None:
-            try:
-                piece = self._decoder.decompress(chunk, _STEP)
-            except (zlib.error, OSError, lzma.LZMAError, ValueError) as error:
-                self.failure = f"{self._kind}: {error}"
-                return
-            self._seen += len(piece)
-            if self._seen > MOST_INFLATED:
-                self.failure = f"{self._kind}: more than {MOST_INFLATED >> 20} MiB of content"
-                return
-            if piece:
-                yield self._tail + piece
-                self._tail = (self._tail + piece)[-_OVERLAP:]
-            chunk = self._rest(piece)
+    def feed(self, chunk: bytes, /) -> Iterator[bytes]:
+        if self.failure is not None:
+            return
+        try:
+            yield from self._inflate(chunk)
+        except _FAULTS as error:
+            self.failure = f"{self._kind}: {error}"
 
-    def _rest(self, piece: bytes) -> bytes:
-        if self._decoder.eof:
-            rest = self._decoder.unused_data
-            self._decoder = self._new()
-            return rest.lstrip(b"\0")
-        if isinstance(self._decoder, bz2.BZ2Decompressor | lzma.LZMADecompressor):
-            return b""
-        return getattr(self._decoder, "unconsumed_tail", b"") if piece else b""
+    def _inflate(self, chunk: bytes) -> Iterator[bytes]:
+        while chunk:
+            piece = self._decoder.decompress(chunk, _STEP)
+            self._open = not self._decoder.eof
+            if piece:
+                yield from self._content.piece(piece)
+            if self._decoder.eof:
+                chunk = self._decoder.unused_data.lstrip(b"\0")
+                self._decoder = self._new()
+            elif isinstance(self._decoder, bz2.BZ2Decompressor | lzma.LZMADecompressor):
+                # These keep what they have not inflated yet.
+                chunk = b""
+                while not self._decoder.eof and not self._decoder.needs_input:
+                    yield from self._content.piece(self._decoder.decompress(b"", _STEP))
+                if self._decoder.eof:
+                    chunk = self._decoder.unused_data.lstrip(b"\0")
+                    self._open = False
+                    self._decoder = self._new()
+            else:
+                chunk = getattr(self._decoder, "unconsumed_tail", b"")
 
     def close(self) -> Iterator[bytes]:
-        return iter(())
+        if self.failure is not None:
+            return
+        try:
+            yield from self._content.close()
+            if self._open:
+                raise ValueError("it ends too early")
+        except _FAULTS as error:
+            self.failure = f"{self._kind}: {error}"
 
 
 class _Zip:
     """A zip archive, held in memory until its directory at the end is there."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: _Budget, depth: int) -> None:
+        self._budget = budget
+        self._depth = depth
         self._held = bytearray()
         self.failure: str | None = None
 
-    def feed(self, chunk: bytes) -> Iterator[bytes]:
+    def feed(self, chunk: bytes, /) -> Iterator[bytes]:
         if len(self._held) + len(chunk) > MOST_HELD:
             self.failure = f"zip: larger than {MOST_HELD >> 20} MiB"
             self._held.clear()
@@ -105,39 +168,28 @@ class _Zip:
             return
         try:
             with zipfile.ZipFile(io.BytesIO(self._held)) as archive:
-                yield from self._entries(archive)
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            OSError,
-            lzma.LZMAError,
-            ValueError,
-            NotImplementedError,
-            RuntimeError,
-        ) as e:
-            self.failure = f"zip: {e}"
+                entries = archive.infolist()
+                if len(entries) > MOST_ENTRIES:
+                    raise ValueError(f"more than {MOST_ENTRIES} entries")
+                yield "\n".join(entry.filename for entry in entries).encode("utf-8", "surrogatepass")
+                for entry in entries:
+                    yield from self._entry(archive, entry)
+        except _FAULTS as error:
+            self.failure = f"zip: {error}"
 
-    def _entries(self, archive: zipfile.ZipFile) -> Iterator[bytes]:
-        entries = archive.infolist()
-        if len(entries) > MOST_ENTRIES:
-            raise ValueError(f"more than {MOST_ENTRIES} entries")
-        seen = 0
-        for entry in entries:
-            tail = b""
-            with archive.open(entry) as file:
-                while piece := file.read(_STEP):
-                    seen += len(piece)
-                    if seen > MOST_INFLATED:
-                        raise ValueError(f"more than {MOST_INFLATED >> 20} MiB of content")
-                    yield tail + piece
-                    tail = (tail + piece)[-_OVERLAP:]
+    def _entry(self, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:
+        content = _Content(self._budget, self._depth)
+        with archive.open(entry) as file:
+            while piece := file.read(_STEP):
+                yield from content.piece(piece)
+        yield from content.close()
 
 
 class _Closed:
     """A format that this package cannot look into."""
 
-    def __init__(self, kind: str) -> None:
-        self.failure: str | None = f"{kind} is not supported"
+    def __init__(self, why: str) -> None:
+        self.failure: str | None = why
 
     def feed(self, _chunk: bytes, /) -> Iterator[bytes]:
         return iter(())
@@ -149,35 +201,51 @@ class _Closed:
 class _Utf16:
     """Text in UTF-16 with a byte order mark, given as UTF-8."""
 
-    def __init__(self) -> None:
-        import codecs
-
+    def __init__(self, budget: _Budget) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-16")("replace")
-        self._tail = b""
+        self._content = _Content(budget, DEEPEST)
         self.failure: str | None = None
 
-    def feed(self, chunk: bytes) -> Iterator[bytes]:
+    def feed(self, chunk: bytes, /) -> Iterator[bytes]:
         piece = self._decoder.decode(chunk).encode("utf-8", "surrogatepass")
-        if piece:
-            yield self._tail + piece
-            self._tail = (self._tail + piece)[-_OVERLAP:]
+        return self._content.piece(piece) if piece else iter(())
 
     def close(self) -> Iterator[bytes]:
         return iter(())
 
 
+_CLOSED: Final[Iterable[tuple[bytes, str]]] = (
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"7z\xbc\xaf\x27\x1c", "7z"),
+    (b"Rar!\x1a\x07", "rar"),
+)
+
+
 def inflater_for(start: bytes) -> Inflater | None:
     """What looks into a file that begins so, or None for a file that is what it is."""
+    return _inflater(start, _Budget(), 0)
+
+
+def _inflater(start: bytes, budget: _Budget, depth: int) -> Inflater | None:
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")) and depth <= DEEPEST:
+        return _Utf16(budget)
+    kind = _kind(start)
+    if kind is None:
+        return None
+    if depth > DEEPEST:
+        return _Closed("archives are nested too deeply")
+    if kind in ("gzip", "bzip2", "xz"):
+        return _Stream(kind, budget, depth)
+    return _Zip(budget, depth) if kind == "zip" else _Closed(f"{kind} is not supported")
+
+
+def _kind(start: bytes) -> str | None:
     if start.startswith(b"\x1f\x8b"):
-        return _Stream("gzip")
-    if start.startswith(b"BZh"):
-        return _Stream("bzip2")
+        return "gzip"
+    if start[:3] == b"BZh" and start[4:10] == b"1AY&SY":
+        return "bzip2"
     if start.startswith(b"\xfd7zXZ\0"):
-        return _Stream("xz")
+        return "xz"
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return _Zip()
-    if start.startswith((b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07")):
-        return _Closed({b"\x28": "zstd", b"7": "7z", b"R": "rar"}[start[:1]])
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return _Utf16()
-    return None
+        return "zip"
+    return next((name for magic, name in _CLOSED if start.startswith(magic)), None)

@@ -177,9 +177,15 @@ def _is_code(value: bytes) -> bool:
         return True
     if b"://" in value or b"()" in value or value[-1:] == b"(" or (b"(" in value and _CALL.match(value)):
         return True
-    return _PATH.fullmatch(value) is not None and (_wordy(value) or max(map(len, _SPLIT.split(value))) < 12)
+    if _PATH.fullmatch(value) is None:
+        return False
+    return _ROOTED.match(value) is not None or _wordy(value) or _identifier(value)
 
 
+_ROOTED = re.compile(
+    rb"(?:~|\.{1,2}|[A-Za-z]:)[/\\]"
+    rb"|/(?:home|Users|tmp|var|etc|usr|opt|run|app|mnt|root|data|srv|dev|proc|work|private)/"
+)
 _CALL = re.compile(rb"[A-Za-z_][\w.]*\(")
 
 
@@ -191,6 +197,11 @@ def _scrambled(value: bytes, least: int) -> bool:
     """True for letters that nobody would write: at least `least` pairs of them, most of them rare."""
     common, count = pairs(value)
     return count >= least and common < 0.48 * count
+
+
+def looks_written(value: bytes) -> bool:
+    """True unless its letters are such as nobody would write."""
+    return not _scrambled(value, 8)
 
 
 def _wordy(value: bytes) -> bool:

@@ -15,6 +15,7 @@ KNOWN = "known-value"
 MOST_PLACES = 5
 MOST_VALUES = 20_000
 MOST_VALUE_BYTES = 16 << 20
+_KEY = re.compile(rb"[A-Za-z_]+")
 _SPACE = re.compile(rb"\s|\\[nr]")
 
 
@@ -76,6 +77,13 @@ class Ledger:
 
     def findings(self) -> tuple[Finding, ...]:
         """All findings, by rule and fingerprint."""
+        for entry in self._entries.values():
+            # A key that was shown as part of a place may have turned out to be a secret since.
+            entry.places = [
+                place
+                for place in entry.places
+                if self._values.keys().isdisjoint(_KEY.findall(place.encode()))
+            ]
         return tuple(
             Finding(
                 rule=rule, kind=entry.kind, fingerprint=shown, count=entry.count, places=tuple(entry.places)

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from archiver import jsonio
 from archiver.errors import RedactionUnavailableError
-from archiver.redact import views
-from archiver.redact.documents import Documents, Edit, Opaque, settle
+from archiver.redact.documents import Documents, Edit
 from archiver.redact.exact import ExactMatcher
 from archiver.redact.finder import Finder
+from archiver.redact.judge import looks_written
 from archiver.redact.ledger import KNOWN, Ledger
+from archiver.redact.texts import Texts
 
 Write = Callable[[bytes], object]
 ItemOpaque = Callable[[tuple[str | int, ...], Any], bool]
@@ -27,9 +28,7 @@ Clean = dict[ItemOpaque, set[bytes]]
 
 FLOOD: Final = "dense"
 _PROVE_WHOLE = 8 << 20
-_STRING = re.compile(rb'"[^"\\\n\x00]*+(?:\\[^\n\x00][^"\\\n\x00]*+)*+"')
-_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
-_JSON_LINE_LIMIT = 4 << 20
+_PLAIN_KEY = re.compile(r"[A-Za-z_]{1,30}")
 _MOST_CLEAN = 100_000
 
 
@@ -63,6 +62,7 @@ class Scrubber:
         self._rules = rules
         self._decode_all = decode_all
         self._documents = Documents(finder, exact)
+        self._texts = Texts(finder, exact, rules=rules)
 
     def lines(self, block: bytes, first: int, place: str, opaque: ItemOpaque, write: Write) -> None:
         """Copy a block of whole JSON lines to `write`; `first` is the number of its first line, from 1."""
@@ -107,58 +107,8 @@ class Scrubber:
         return self.splice(data, edits, place) if edits else data
 
     def text_edits(self, data: bytes) -> list[Edit]:
-        """The secrets of plain text, also of JSON and quoted strings inside it, in order, not overlapping."""
-        found = [
-            Edit(start, end, -1, self._exact.values[owner], ())
-            for start, end, owner in self._exact.find(data)
-        ]
-        if self._rules:
-            hits = self._finder.hits(data)
-            if hits:
-                spans = self._finder.confirm(data, hits)
-                found += [Edit(start, end, rule, data[start:end], ()) for start, end, rule in spans]
-                found += self._quoted(data, sorted({end for end, _ in hits}))
-            for mapped in views.views(data):
-                for span in self._finder.find(mapped.data):
-                    start, end = mapped.span(span.start, span.end)
-                    found.append(Edit(start, end, span.rule, mapped.data[span.start : span.end], ()))
-        return settle(found, self._finder)
-
-    def _quoted(self, data: bytes, ends: Sequence[int]) -> list[Edit]:
-        """Secrets in escaped strings and in lines that are JSON, decoded."""
-        found: list[Edit] = []
-        done = -1
-        for end in ends:
-            if end <= done:
-                continue
-            start = data.rfind(b"\n", 0, end - 1) + 1
-            stop = data.find(b"\n", end - 1)
-            done = stop = len(data) if stop < 0 else stop
-            line = data[start:stop]
-            if b"\\" not in line or len(line) > _JSON_LINE_LIMIT:
-                continue
-            found += _moved(self._decoded_line(line), start)
-        return found
-
-    def _decoded_line(self, line: bytes) -> list[Edit]:
-        if line.lstrip()[:1] in (b"{", b"["):
-            try:
-                jsonio.loads(line)
-            except ValueError:
-                pass
-            else:
-                return self._documents.edits(line, None, _no_opaque)
-        found: list[Edit] = []
-        for match in _STRING.finditer(line):
-            token = match[0]
-            if b"\\" not in token:
-                continue
-            try:
-                jsonio.loads(token)
-            except ValueError:
-                continue
-            found += _moved(self._documents.edits(token, None, _no_opaque), match.start())
-        return found
+        """The secrets of plain text, in order, not overlapping."""
+        return self._texts.edits(data)
 
     def splice(self, data: bytes, edits: Sequence[Edit], place: str) -> bytes:
         """The data with each edit replaced by its placeholder, which the ledger notes."""
@@ -225,13 +175,25 @@ class Scrubber:
             clean.add(name)
         return edits or []
 
+    def _shown(self, path: tuple[str | int, ...]) -> str:
+        """A path as JSON path; a key that is not plain words, or holds a secret, is not shown."""
+        out = ["$"]
+        for key in path:
+            if isinstance(key, int):
+                out.append(f"[{key}]")
+            elif _PLAIN_KEY.fullmatch(key) and looks_written(key.encode()):
+                out.append("[…]" if self._exact.ends(key.encode()) else f".{key}")
+            else:
+                out.append("[…]")
+        return "".join(out)
+
     def _put(self, line: bytes, edits: Sequence[Edit], place: str, write: Write) -> None:
         """Write a JSON text with its edits, having proved that it is JSON still."""
         pieces: list[bytes] = []
         at = 0
         for edit in edits:
             pieces.append(line[at : edit.start])
-            pieces.append(self.placeholder(edit, f"{place} {_shown(edit)}".rstrip()))
+            pieces.append(self.placeholder(edit, f"{place} {self._shown(edit.path)}"))
             at = edit.end
         pieces.append(line[at:])
         if len(line) <= _PROVE_WHOLE:
@@ -249,27 +211,8 @@ class Scrubber:
             write(piece)
 
 
-def _moved(edits: Iterable[Edit], by: int) -> list[Edit]:
-    return [Edit(edit.start + by, edit.end + by, edit.rule, edit.value, ()) for edit in edits]
-
-
-def _no_opaque(_path: tuple[str | int, ...]) -> bool:
-    return False
-
-
 def _line_ends(data: bytes) -> list[int]:
     return [match.start() for match in re.finditer(rb"\n", data) if match.start()] or [len(data)]
 
 
-def _shown(edit: Edit) -> str:
-    """The path of an edit as JSON path; keys that are not plain names may hold secrets and are not shown."""
-    out = ["$"]
-    for key in edit.path:
-        if isinstance(key, int):
-            out.append(f"[{key}]")
-        else:
-            out.append(f".{key}" if _PLAIN_KEY.fullmatch(key) else "[…]")
-    return "".join(out)
-
-
-__all__ = ["FLOOD", "KNOWN", "ItemOpaque", "Opaque", "Scrubber", "never"]
+__all__ = ["FLOOD", "KNOWN", "ItemOpaque", "Scrubber", "never"]
