@@ -1,6 +1,6 @@
-"""One large JSON document, split at an array of it without ever being in memory as a whole.
+"""One large JSON document, split at an array of messages without ever being in memory as a whole.
 
-A first pass over brackets and strings finds the arrays that may hold items and cuts each into blocks of whole
+A first pass over brackets and strings finds the arrays of messages and cuts each into blocks of whole
 elements; later passes parse a block at a time. Only what lies outside the chosen array is kept: the header.
 """
 
@@ -17,7 +17,9 @@ from archiver.transcripts.dialect import Path
 from archiver.transcripts.source import CHUNK, FileSource, read_range
 
 HEADER_LIMIT: Final = 4 << 20
-_MAX_ARRAYS: Final = 256
+_MAX_ARRAYS: Final = 64
+_RECORDED: Final = "interactions"
+"""Where recordings of requests and responses keep them, as HTTP cassettes do."""
 _MAX_KEY: Final = 1 << 10
 
 _BLANKS = re.compile(rb"[ \t\r\n]*+")
@@ -35,7 +37,7 @@ class NotSplitError(Exception):
 
 @dataclass(slots=True)
 class Array:
-    """An array of the document: its path, the bytes between its brackets, and blocks of whole elements.
+    """An array of messages: its path, the bytes between its brackets, and blocks of whole elements.
 
     `blocks` holds start and end of each block, in bytes of the file. `uniform` is true while all elements are
     objects or arrays; only then can the array be split.
@@ -80,7 +82,7 @@ def scan(source: FileSource, max_item: int) -> Scan:
     with source.opened(unchanged=True) as handle:
         window = Window(handle, source.size, max_item)
         walker = Walker(window, max_item)
-        walker.value((), 0)
+        walker.value(())
         end = window.position
         window.skip_blanks()
         if window.position == source.size:
@@ -167,16 +169,19 @@ class Walker:
         self.arrays: list[Array] = []
         self._limit = limit
 
-    def value(self, path: Path, depth: int) -> None:
+    def value(self, path: Path) -> None:
+        """Move behind the value at `path`, and note the arrays of messages in it."""
         first = self.window.peek()
-        if first == b"[" and depth <= _DEPTH:
-            self._array(path, depth)
-        elif first == b"{" and depth <= _DEPTH and _descends(path):
-            self._object(path, depth)
+        if first == b"[" and path[-1:] in ((), ("messages",)):
+            self._messages(path)
+        elif first == b"[" and path == (_RECORDED,):
+            self._recorded(path)
+        elif first == b"{" and _descends(path):
+            self._object(path)
         else:
             self.skip(first)
 
-    def _object(self, path: Path, depth: int) -> None:
+    def _object(self, path: Path) -> None:
         window = self.window
         window.expect(b"{")
         if window.peek() == b"}":
@@ -187,43 +192,34 @@ class Walker:
                 raise NotSplitError("a key is missing")
             key = _key(window.take(_STRING).group(0))
             window.expect(b":")
-            self.value((*path, key), depth + 1)
+            self.value((*path, key))
             if window.peek() == b"}":
                 window.at += 1
                 return
             window.expect(b",")
 
-    def _array(self, path: Path, depth: int) -> None:
-        self.window.expect(b"[")
-        found = Array(path, self.window.position)
-        if len(self.arrays) >= _MAX_ARRAYS:
-            del self.arrays[_MAX_ARRAYS // 2]  # the first and the last are the likely ones
-        self.arrays.append(found)
-        if _descends((*path, 0)):
-            self._walk_elements(path, depth, found)
-        else:
-            self._skip_elements(found)
-        self.window.at += 1
-
-    def _walk_elements(self, path: Path, depth: int, found: Array) -> None:
+    def _recorded(self, path: Path) -> None:
         window = self.window
+        window.expect(b"[")
         index = 0
         while window.peek() != b"]":
             if index:
                 window.expect(b",")
-            first = window.peek()
-            start = window.position
-            if first == b"{":
-                self._object((*path, index), depth + 1)
-            else:
-                found.uniform = False
-                self.skip(first)
-            found.element(start, window.position, self._limit)
+            self.value((*path, index))
             index += 1
-        found.end = window.position
+        window.at += 1
 
-    def _skip_elements(self, found: Array) -> None:
-        """Pass over elements without a look inside, up to the closing bracket."""
+    def _messages(self, path: Path) -> None:
+        self.window.expect(b"[")
+        found = Array(path, self.window.position)
+        if len(self.arrays) >= _MAX_ARRAYS:
+            del self.arrays[0]
+        self.arrays.append(found)
+        self._elements(found)
+        self.window.at += 1
+
+    def _elements(self, found: Array) -> None:
+        """Cut at elements, without a look inside them, up to the closing bracket."""
         window = self.window
         depth = start = 0
         last = found.start
@@ -269,14 +265,11 @@ class Walker:
         return self.window.data[self.window.at - 1]
 
 
-_DEPTH: Final = 4
-
-
 def _descends(path: Path) -> bool:
-    """True for an object in which arrays are looked for: the upper two levels, and recorded requests."""
+    """True for an object in which messages are looked for: the upper two levels, and recorded requests."""
     if all(isinstance(step, str) for step in path):
         return len(path) <= 1
-    return path[:1] == ("interactions",) and (len(path) == 2 or path[2:] == ("request",))
+    return path[0] == _RECORDED and (len(path) == 2 or path[2:] == ("request",))
 
 
 def _key(text: bytes) -> str:
@@ -289,14 +282,12 @@ def _key(text: bytes) -> str:
     return str(key)
 
 
-def header(source: FileSource, found: Array | None, end: int) -> Any:
-    """The document with that array (if any) emptied; `NotSplitError` when it is too large or not JSON."""
-    start, after = (found.start, found.end) if found else (end, end)
-    outside = start + end - after
-    if outside > HEADER_LIMIT:
+def header(source: FileSource, found: Array, end: int) -> Any:
+    """The document with that array emptied; `NotSplitError` when it is too large or not JSON."""
+    if found.start + end - found.end > HEADER_LIMIT:
         raise NotSplitError("too much lies outside the items")
     with source.opened(unchanged=True) as handle:
-        text = read_range(handle, 0, start) + read_range(handle, after, end)
+        text = read_range(handle, 0, found.start) + read_range(handle, found.end, end)
     try:
         return jsonio.loads(text)
     except ValueError as error:

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from archiver import jsonio
-from archiver.errors import LimitExceededError, MalformedTranscriptError, UsageError
+from archiver.errors import MalformedTranscriptError, UsageError
 from archiver.model import Items, Transcript, TranscriptPart
 from archiver.model.items import PairSource
 from archiver.transcripts import detect, document, sniff
@@ -123,16 +123,16 @@ class _Reader:
             if dialect != OPAQUE:
                 return self._lines(found, dialect)
         values = Values(found.source, found.name, self._max_item)
-        if not _sound(values):
-            raise NotSplitError("a value is not JSON")
-        sample = [value for _, value in islice(values.pairs(), _SAMPLE)]
-        dialect = detect.of_lines(sample)
+        try:
+            dialect = detect.of_lines([value for _, value in islice(values.pairs(), _SAMPLE)])
+        except MalformedTranscriptError:
+            return _raw(found)
         return (dialect, _jsonl(found, values.pairs)) if dialect != OPAQUE else _raw(found)
 
     def _messages(self, found: Found, scan: Scan) -> tuple[str, TranscriptPart] | None:
         """The last array of messages in a known dialect; the last of several requests has them all."""
         for array in reversed(scan.arrays):
-            if not array.uniform or array.path[-1:] not in ((), ("messages",)):
+            if not array.uniform:
                 continue
             try:
                 elements = Elements(found.source, found.name, array)
@@ -147,20 +147,6 @@ class _Reader:
 
 
 _SAMPLE: Final = 100
-
-
-class _Source(Protocol):
-    def pairs(self) -> Iterator[tuple[bytes, Any]]: ...
-
-
-def _sound(source: _Source) -> bool:
-    """True when a pass over it finds no damage; what is damaged is kept whole as it is."""
-    try:
-        for _ in source.pairs():
-            pass
-    except (MalformedTranscriptError, LimitExceededError):
-        return False
-    return True
 
 
 def _jsonl(found: Found, source: PairSource) -> TranscriptPart:
