@@ -26,7 +26,7 @@ from archiver import (
     records,
     retention,
 )
-from archiver.compact import Compacted, CompactOptions, CompactReport, Outline, Summarise, compact
+from archiver.compact import Compacted, CompactOptions, CompactReport, Summarise, compact
 from archiver.describe import Given
 from archiver.errors import AlreadyExistsError, BundleTooOldError, StaleWriterError, UsageError
 from archiver.model import Checkpoint, Member, Receipt, Record, Sizes, Transcript
@@ -38,9 +38,9 @@ from archiver.redact import Redactor, new_key
 from archiver.redacted import Redacted
 from archiver.rows import looks_like_rows, read_rows
 from archiver.scratch import Scratch
-from archiver.transcripts import get_dialect
 from archiver.transcripts.reader import Dropped, read
-from archiver.transcripts.survey import PartSurvey, Surveyor
+from archiver.transcripts.survey import PartSurvey
+from archiver.watch import Watch
 
 if TYPE_CHECKING:
     from archiver.pack import Packed
@@ -109,13 +109,14 @@ def archive(
         place = _position(source, options.given, transcript, setup)
         redactor = _redactor(place.redaction_key, setup)
         progress.stage("redact", total)
-        redacted = redactor.transcript(transcript, scratch, progress)
-        progress.stage("compact", None)
         compaction = _compact_options(options, setup)
-        surveys, outlines = _survey(redacted.value, compaction)
+        watch = Watch(transcript, compaction)
+        redacted = redactor.transcript(transcript, scratch, progress, watch.part)
+        progress.stage("compact", None)
+        surveys = watch.surveys()
         described = _describe(source, options.given, place, redacted, surveys, now())
         checkpoint = redactor.checkpoint(described)
-        compacted = compact(checkpoint, outlines, compaction, scratch, summarise=options.summarise)
+        compacted = compact(checkpoint, watch.outlines, compaction, scratch, summarise=options.summarise)
         sealed = _seal(redactor, compacted, place, setup, scratch, progress)
         progress.stage("store", sealed.size)
         record = _commit(compacted, redactor, sealed, place, total, setup, now)
@@ -145,20 +146,6 @@ def _position(source: Source, given: Given, transcript: Transcript, setup: Setup
 def _redactor(key: bytes, setup: Setup) -> Redactor:
     rules = setup.settings.redaction.rule_files
     return Redactor.load(key=key, exact=setup.exact_values(), rule_files=rules)
-
-
-def _survey(transcript: Transcript, options: CompactOptions) -> tuple[list[PartSurvey], list[Outline]]:
-    """What each part says, and in the same pass what compaction has to know of it."""
-    dialect = get_dialect(transcript.dialect)
-    surveys, outlines = [], []
-    for part in transcript.parts:
-        surveyor, outline = Surveyor(dialect), Outline(dialect, options)
-        if not part.items.raw:
-            for item in part.items:
-                outline.see(item, surveyor.see(item))
-        surveys.append(surveyor.finish(part.header))
-        outlines.append(outline)
-    return surveys, outlines
 
 
 def _describe(
@@ -218,6 +205,7 @@ def _seal(
         seq=place.seq,
         schema_version=checkpoint.schema_version,
         redaction_key=base64.b64encode(place.redaction_key).decode(),
+        mtime=max(0, int(checkpoint.checkpoint_at.timestamp())),
     )
     path = scratch.new_path("bundle")
     with path.open("xb") as file:

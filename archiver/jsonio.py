@@ -18,6 +18,7 @@ from archiver.errors import NotSerialisableError
 
 _COMPACT = (",", ":")
 _MAX_DEPTH = 900
+_PLAIN = orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS
 
 
 def loads(data: bytes | str) -> Any:
@@ -39,7 +40,7 @@ def _refuse_constant(name: str) -> NoReturn:
 def dumps(value: Any) -> bytes:
     """Serialise one JSON value compactly; raises `NotSerialisableError` with the path of what has no form."""
     try:
-        data = orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS)
+        data = orjson.dumps(value, option=_PLAIN)
     except (TypeError, orjson.JSONEncodeError):
         check(value)
         # Only lone surrogates and integers beyond 64 bits are left: legal in JSON, so keep them, escaped.
@@ -61,10 +62,13 @@ def again(value: Any) -> bytes:
 
 def canonical(value: Any) -> bytes:
     """Serialise with sorted keys: the same value always gives the same bytes."""
-    check(value)
     try:
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+        data = orjson.dumps(value, option=orjson.OPT_SORT_KEYS | _PLAIN)
+        if b"null" in data:
+            check(value)
+        return data
     except (TypeError, orjson.JSONEncodeError):
+        check(value)
         return json.dumps(value, ensure_ascii=True, separators=_COMPACT, sort_keys=True, default=str).encode()
 
 

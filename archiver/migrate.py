@@ -54,7 +54,7 @@ def migrate(document: Document) -> tuple[Document, tuple[str, ...]]:
 
 
 def v1_to_v2(row: Document) -> Document:
-    """A flat table row (task_id, goal, messages, completed_tasks, iteration, created_at, updated_at) as v2."""
+    """A flat table row (task_id, goal, messages, completed_tasks, iteration and two times) as version 2."""
     _check_columns(row)
     messages = _json_list(row["messages"], "messages")
     updated = _moment(row["updated_at"], "updated_at")

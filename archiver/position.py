@@ -57,7 +57,10 @@ def _redaction_key(catalog: Catalog, head: Record, setup: Setup) -> bytes:
 
 def _key_in(bundle: BundleRef, setup: Setup) -> bytes | None:
     try:
-        with setup.store.open(bundle.name) as source, age.unseal(setup.identities, source, name=bundle.name) as opened:
+        with (
+            setup.store.open(bundle.name) as source,
+            age.unseal(setup.identities, source, name=bundle.name) as opened,
+        ):
             manifest = pack.read_manifest(opened, limits=setup.settings.limits)
     except ObjectNotFoundError:
         return None

@@ -7,10 +7,10 @@ import json
 import sys
 from pathlib import Path
 
-from archiver.model.manifest import Manifest
 from pydantic import BaseModel
 
 from archiver.model import Checkpoint, Receipt, Record
+from archiver.model.manifest import Manifest
 
 FOLDER = Path(__file__).parent.parent / "schemas" / "v2"
 MODELS: dict[str, type[BaseModel]] = {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from archiver.model.base import Frozen, JsonValue
 from archiver.model.record import Record
 
@@ -54,7 +56,7 @@ class RestoreReport(Frozen):
     accepted: tuple[str, ...] = ()
     migrations: tuple[str, ...] = ()
     repairs: tuple[Repaired, ...] = ()
-    findings: dict[str, int] = {}
+    findings: dict[str, int] = Field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     folder: str | None = None
     next_steps: tuple[str, ...] = ()

@@ -2,45 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from archiver import jsonio
 from archiver.model import Items, LeftOut, TranscriptPart
-from archiver.progress import Progress
+from archiver.model.items import BLOCK
+from archiver.progress import Progress, Silent
 from archiver.redact.raw import RawPass
 from archiver.redact.scrub import ItemOpaque, Scrubber
 from archiver.scratch import Scratch
+
+Watch = Callable[[int], Callable[[Any], object]]
+"""For the number of a part, what sees each of its redacted items; asked again when a part is rewritten."""
 
 
 class PartPass:
     """Redacts parts one after the other."""
 
-    def __init__(self, scrubber: Scrubber, opaque: ItemOpaque, scratch: Scratch, progress: Progress) -> None:
+    def __init__(
+        self,
+        scrubber: Scrubber,
+        opaque: ItemOpaque,
+        scratch: Scratch,
+        progress: Progress,
+        watch: Watch | None = None,
+    ) -> None:
+        self._watch = watch
         self._scrubber = scrubber
         self._opaque = opaque
         self._scratch = scratch
         self._progress = progress
         self.left_out: list[LeftOut] = []
 
-    def redact(self, part: TranscriptPart) -> TranscriptPart:
+    def redact(self, number: int, part: TranscriptPart) -> TranscriptPart:
         """The part with its items redacted into a private file."""
         if part.media == "raw" or part.items.raw:
             return self._raw(part)
-        return self._lines(part, self._scrubber, self._progress)
+        return self._lines(number, part, self._scrubber, self._progress)
 
-    def again(self, part: TranscriptPart, scrubber: Scrubber) -> TranscriptPart:
+    def again(self, number: int, part: TranscriptPart, scrubber: Scrubber) -> TranscriptPart:
         """The redacted part searched once more, for values that were found after their first occurrence."""
         if part.media == "raw" or part.items.raw:
             return self._raw_again(part, scrubber)
         if not any(True for block in part.items.blocks() for _ in scrubber.line_edits(block, self._opaque)):
             return part
-        return self._lines(part, scrubber, None)
+        return self._lines(number, part, scrubber, Silent())
 
-    def _lines(self, part: TranscriptPart, scrubber: Scrubber, progress: Progress | None) -> TranscriptPart:
+    def _lines(
+        self, number: int, part: TranscriptPart, scrubber: Scrubber, progress: Progress
+    ) -> TranscriptPart:
         spool = self._scratch.spool("redacted")
+        see = self._watch(number) if self._watch is not None else None
         count = 0
-        for block in part.items.blocks():
-            scrubber.lines(block, count + 1, f"transcript {part.name}", self._opaque, spool.write)
-            count += block.count(b"\n")
-            if progress is not None:
-                progress.advance(len(block))
+        for lines, values in _batches(part.items):
+            block = b"\n".join((*lines, b""))
+            out: list[bytes] = []
+            scrubber.lines(block, count + 1, f"transcript {part.name}", self._opaque, out.append)
+            for piece in out:
+                spool.write(piece)
+            if see is not None:
+                for value in values if out[0] is block else _changed(lines, values, out):
+                    see(value)
+            count += len(lines)
+            progress.advance(len(block))
         spooled = spool.close()
         items = Items.in_file(spooled.path, count=count, size=spooled.size)
         return part.model_copy(update={"items": items})
@@ -74,3 +99,25 @@ class PartPass:
             return part
         items = Items.in_file(outcome.spooled.path, count=None, size=outcome.spooled.size, raw=True)
         return part.model_copy(update={"items": items})
+
+
+def _batches(items: Items) -> Iterator[tuple[list[bytes], list[Any]]]:
+    """Lines with their values, about a megabyte at a time: what the reader parsed is not parsed again."""
+    lines: list[bytes] = []
+    values: list[Any] = []
+    size = 0
+    for line, value in items.pairs():
+        lines.append(line)
+        values.append(value)
+        size += len(line)
+        if size >= BLOCK:
+            yield lines, values
+            lines, values, size = [], [], 0
+    if lines:
+        yield lines, values
+
+
+def _changed(lines: list[bytes], values: list[Any], out: list[bytes]) -> Iterator[Any]:
+    """The values of a block in which lines were redacted; only those are parsed."""
+    for line, value, made in zip(lines, values, b"".join(out).split(b"\n"), strict=False):
+        yield value if made == line else jsonio.loads(made)

@@ -20,7 +20,7 @@ from archiver.redact.exact import ExactMatcher, ExactValue
 from archiver.redact.finder import Finder
 from archiver.redact.ledger import Ledger
 from archiver.redact.members import MemberScan, state_opaque
-from archiver.redact.parts import PartPass
+from archiver.redact.parts import PartPass, Watch
 from archiver.redact.scrub import Clean, Scrubber, never
 from archiver.redacted import Redacted, vouch
 from archiver.scratch import Scratch
@@ -65,28 +65,37 @@ class Redactor:
         return cls(Finder(rules.load(rule_files)), key, exact)
 
     def transcript(
-        self, transcript: Transcript, scratch: Scratch, progress: Progress | None = None
+        self,
+        transcript: Transcript,
+        scratch: Scratch,
+        progress: Progress | None = None,
+        watch: Watch | None = None,
     ) -> Redacted[Transcript]:
-        """Every part redacted and spooled; one that cannot be made safe is emptied, as the receipt says."""
+        """Every part redacted and spooled; one that cannot be made safe is emptied, as the receipt says.
+
+        `watch` lets others see the redacted items on the way, so that they need no pass of their own.
+        """
         self._dialect = transcript.dialect
         self._scratch = scratch
-        return vouch(self._parts(transcript, scratch, progress or Silent()), self.receipt())
+        return vouch(self._parts(transcript, scratch, progress or Silent(), watch), self.receipt())
 
-    def _parts(self, transcript: Transcript, scratch: Scratch, progress: Progress) -> Transcript:
+    def _parts(
+        self, transcript: Transcript, scratch: Scratch, progress: Progress, watch: Watch | None
+    ) -> Transcript:
         opaque = get_dialect(transcript.dialect).opaque
-        work = PartPass(self._scrubber, opaque, scratch, progress)
-        parts = [self._part(work, part) for part in transcript.parts]
+        work = PartPass(self._scrubber, opaque, scratch, progress, watch)
+        parts = [self._part(work, number, part) for number, part in enumerate(transcript.parts)]
         matcher = self._found()
         if matcher:
             again = Scrubber(self._finder, matcher, self._ledger, rules=False)
-            parts = [work.again(part, again) for part in parts]
+            parts = [work.again(number, part, again) for number, part in enumerate(parts)]
         self._left_out.extend(work.left_out)
         return transcript.model_copy(update={"parts": tuple(parts)})
 
-    def _part(self, work: PartPass, part: TranscriptPart) -> TranscriptPart:
+    def _part(self, work: PartPass, number: int, part: TranscriptPart) -> TranscriptPart:
         name = self.text(part.name)
         header = self._value(part.header, f"transcript {name} header")
-        return work.redact(part.model_copy(update={"name": name, "header": header}))
+        return work.redact(number, part.model_copy(update={"name": name, "header": header}))
 
     def checkpoint(self, checkpoint: Checkpoint) -> Redacted[Checkpoint]:
         """All fields; the items of `transcript` were redacted by `transcript` and stay as they are."""
@@ -126,7 +135,7 @@ class Redactor:
                 "a checkpoint with a full transcript is redacted after its transcript",
                 remedy="call Redactor.transcript first",
             )
-        return self._parts(full, self._scratch, Silent())
+        return self._parts(full, self._scratch, Silent(), None)
 
     def _short_ids(self, redacted: Any, before: Any) -> Any:
         """Ids stay usable as names: one that grew too long becomes a placeholder and nothing else."""

@@ -46,6 +46,7 @@ class JsonLines:
     def pairs(self) -> Iterator[tuple[bytes, Any]]:
         """Each item as its text and its value.
 
+        A line is given as it is, also where an object has a key twice: redaction reads text, not values.
         Objects glued on one line are split. What cannot be read at the end is dropped; before the end it is
         a `MalformedTranscriptError`, or with `salvage` it is dropped as far as it is damaged.
         """
@@ -67,7 +68,7 @@ class JsonLines:
                 else:
                     yield from whole
             else:
-                yield jsontext.checked(line, value), value
+                yield line, value
         if damaged is not None:
             yield from self._tail(damaged)
 
