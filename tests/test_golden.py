@@ -1,0 +1,131 @@
+"""What a release archived, every later one restores, and so does a decryptor that shares no code with us."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from archiver import schemas
+from archiver.catalog import Catalog
+from archiver.restore import restore
+from archiver.setup import Setup
+from archiver.transcripts import get_dialect
+from archiver.verify import verify
+
+GOLDEN = Path(__file__).parent / "golden"
+DECRYPT = Path(__file__).parent / "independent" / "decrypt.py"
+STORES = sorted(path for path in GOLDEN.glob("v*/store") if path.is_dir())
+
+sys.path.insert(0, str(GOLDEN))
+import keys  # noqa: E402 - lies beside the golden stores
+from make_store import golden_setup, made_by_hand  # noqa: E402 - as above
+
+
+@pytest.fixture(params=STORES, ids=[path.parent.name for path in STORES])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    folder = tmp_path / "store"
+    shutil.copytree(request.param, folder)
+    return folder
+
+
+@pytest.fixture
+def setup(store: Path) -> Setup:
+    return golden_setup(store)
+
+
+@pytest.fixture
+def identity_file(tmp_path: Path) -> Path:
+    path = tmp_path / "identity.txt"
+    path.write_text(keys.identity().secret_text() + "\n", encoding="utf-8")
+    path.chmod(0o600)
+    return path
+
+
+def decrypted(identity_file: Path, *arguments: str) -> bytes:
+    options = [argument for argument in arguments if argument.startswith("--") or "/out" in argument]
+    files = [argument for argument in arguments if argument not in options]
+    done = subprocess.run(
+        [sys.executable, "-I", str(DECRYPT), *options, str(identity_file), *files], capture_output=True
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout
+
+
+def test_there_is_a_golden_store_of_each_released_version() -> None:
+    assert [path.parent.name for path in STORES] == ["v2"]
+
+
+def test_every_object_is_whole(setup: Setup) -> None:
+    findings = list(verify(setup, deep=True))
+    assert len(findings) >= 8
+    assert [finding for finding in findings if not finding.ok] == []
+
+
+def test_every_run_is_restored(setup: Setup, tmp_path: Path) -> None:
+    runs = Catalog(setup).runs()
+    assert runs == ["by-hand/1", "sample", "text"]
+    for number, run in enumerate(runs):
+        done = restore(run, setup, into=tmp_path / f"out{number}", accept=("age", "git_commit"))
+        for part in done.checkpoint.transcript.parts:
+            if part.media != "raw":
+                assert get_dialect(done.checkpoint.transcript.dialect).problems(iter(part.items)) == []
+    kept = tmp_path / "out2" / "transcript" / "note.txt"
+    assert kept.read_bytes() == b"kept whole\n"
+
+
+def test_every_field_comes_back(setup: Setup, tmp_path: Path) -> None:
+    done = restore("by-hand/1", setup, into=tmp_path / "out", accept=("age", "git_commit"))
+    expected = made_by_hand().document(exclude={"transcript", "full_transcript", "environment"})
+    found = done.checkpoint.document(exclude={"transcript", "full_transcript", "environment"})
+    assert found == expected
+    assert [list(part.items) for part in done.checkpoint.transcript.parts] == [
+        list(part.items) for part in made_by_hand().transcript.parts
+    ]
+
+
+def test_an_independent_decryptor_reads_the_records(store: Path, identity_file: Path) -> None:
+    schema = json.loads(schemas.text("v2/record"))
+    previous: dict[Path, str] = {}
+    records = sorted(store.glob("records/*/*.age"))
+    assert len(records) == 4
+    for path in records:
+        body = decrypted(identity_file, "--record", str(path))
+        document: dict[str, Any] = json.loads(body)
+        jsonschema.validate(document, schema)
+        assert document["previous"] == previous.get(path.parent)
+        assert document["store"] == keys.STORE_ID
+        previous[path.parent] = hashlib.sha256(body).hexdigest()
+
+
+def test_an_independent_decryptor_unpacks_the_bundles(
+    store: Path, setup: Setup, identity_file: Path, tmp_path: Path
+) -> None:
+    for number, link in enumerate(
+        link for run in Catalog(setup).runs() for link in Catalog(setup).chain(run).links
+    ):
+        bundle = link.record.bundle
+        assert bundle is not None
+        folder = tmp_path / f"out-{number}"
+        folder.mkdir()
+        decrypted(identity_file, "--untar", str(folder), str(store / bundle.name))
+        manifest = (folder / "manifest.json").read_bytes()
+        assert hashlib.sha256(manifest).hexdigest() == bundle.manifest_sha256
+        listed = {member["path"]: member["sha256"] for member in json.loads(manifest)["members"]}
+        found = {
+            str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in folder.rglob("*")
+            if path.is_file() and path.name != "manifest.json"
+        }
+        assert found == listed
+        for name, schema in (("manifest", "manifest"), ("receipt", "receipt")):
+            jsonschema.validate(
+                json.loads((folder / f"{name}.json").read_bytes()), json.loads(schemas.text(f"v2/{schema}"))
+            )
