@@ -23,6 +23,7 @@ from compact.sessions import (
 )
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from transcripts.samples import inline_sidechains
 
 from archiver import jsonio
 from archiver.model import Items, Transcript, TranscriptPart
@@ -268,6 +269,62 @@ def test_a_lost_beginning_is_spoken_for(scratch: Scratch) -> None:
     assert mended[0]["role"] == "user"
 
 
+def test_a_session_that_starts_with_the_assistant_is_spoken_for(scratch: Scratch) -> None:
+    items = write(PARALLEL, "claude-code").items[1:]
+    mended, report = _mend("claude-code", items, scratch)
+    assert sorted(_codes(report)) == [("bad_order", "added"), ("dangling_parent", "relinked")]
+    note = mended[0]
+    assert (note["message"]["role"], note["parentUuid"]) == ("user", None)
+    assert "was not recorded" in note["message"]["content"]
+    assert mended[1]["parentUuid"] == note["uuid"]
+    assert _chain(mended)[-1] == note["uuid"]
+
+
+def test_a_lost_parent_is_never_looked_for_in_a_side_conversation(scratch: Scratch) -> None:
+    items = write(PARALLEL, "claude-code").items
+    side = {**items[0], "uuid": "side", "parentUuid": None, "isSidechain": True, "agentId": "a1"}
+    items[-1]["parentUuid"] = "lost"
+    mended, _ = _mend("claude-code", [*items[:-1], side, items[-1]], scratch)
+    assert mended[-1]["parentUuid"] == items[-2]["uuid"]
+
+
+def test_a_marker_that_lost_both_its_links_gets_both_back(scratch: Scratch) -> None:
+    items = write(PARALLEL, "claude-code").items
+    marker = {**items[0], "type": "system", "subtype": "compact_boundary", "uuid": "marker"}
+    del marker["message"]
+    marker |= {"parentUuid": "lost", "logicalParentUuid": "lost too"}
+    mended, report = _mend("claude-code", [*items, marker], scratch)
+    assert _codes(report) == [("dangling_parent", "relinked")] * 2
+    assert mended[-1]["parentUuid"] == mended[-1]["logicalParentUuid"] == items[-1]["uuid"]
+
+
+@pytest.mark.parametrize("gone", [0, 1])
+def test_side_conversations_that_interleave_are_mended_each(gone: int, scratch: Scratch) -> None:
+    items = inline_sidechains()
+    dialect = get_dialect("claude-code")
+    read = [call.id for item in items for call in dialect.facts(item).calls if call.name == "Read"]
+    damaged = _without_results("claude-code", items, read[gone])
+    answer = next(item for item in items if read[gone] in json.dumps(item) and item["type"] == "user")
+    for item in damaged:
+        if item["parentUuid"] == answer["uuid"]:
+            item["parentUuid"] = answer["parentUuid"]
+    mended, report = _mend("claude-code", damaged, scratch)
+    assert [(action.code, action.call_id) for action in report.actions] == [("unanswered_call", read[gone])]
+    assert _problems("claude-code", mended) == []
+
+
+def test_what_is_nested_too_deeply_is_left(scratch: Scratch) -> None:
+    deep: Any = "x"
+    for _ in range(700):
+        deep = {"a": deep}
+    call = {"type": "tool_use", "id": "toolu_1", "name": "odd", "input": deep}
+    lines = [b'{"role":"user","content":"go"}', json.dumps({"role": "assistant", "content": [call]}).encode()]
+    after, report = repair(checkpoint("anthropic-messages", lines), scratch)
+    assert _codes(report) == [("unanswered_call", "answered")]
+    assert lines_of(after)[:2] == lines
+    assert [left.code for left in report.left] == ["bad_text"]
+
+
 def test_what_cannot_be_mended_is_left_and_said(scratch: Scratch) -> None:
     items = write(PARALLEL, "anthropic-messages").items
     items[1]["content"][1]["id"] = call_id(1, 0)
@@ -314,6 +371,8 @@ def _answered(dialect: str, items: list[Any]) -> set[str]:
 
 def _damage(dialect: str, items: list[Any], data: st.DataObject) -> list[Any]:
     """One way in which a session is damaged."""
+    if not items:
+        return items
     place = data.draw(st.integers(0, len(items) - 1), label="place")
     kind = data.draw(st.sampled_from(("cut", "head", "drop", "twice", "late", "result")), label="kind")
     if kind == "cut":

@@ -11,6 +11,7 @@ from archiver.compact.options import CompactOptions
 from archiver.compact.target import Kind, Target, target_of
 from archiver.compact.text import encode, one_line
 from archiver.model import Items
+from archiver.transcripts.conversations import Conversations
 from archiver.transcripts.dialect import Call, Dialect, Facts, ToolResult
 from archiver.transcripts.tools import Task, TaskList
 
@@ -66,6 +67,7 @@ class Outline:
         self._open: dict[str, int] = {}
         self._tasks = TaskList()
         self._asked = _Asked()
+        self._conversations = Conversations()
 
     @classmethod
     def of(cls, items: Items, dialect: Dialect, options: CompactOptions) -> Outline:
@@ -87,7 +89,9 @@ class Outline:
     def see(self, item: Any, facts: Facts) -> None:
         """Take in the next item."""
         index = len(self.flags)
-        self.response.append(self.responses.respond(facts))
+        own, parent = self._dialect.link(item)
+        conversation = self._conversations.of(facts, own, parent)
+        self.response.append(self.responses.respond(facts, conversation))
         flags = 0
         if facts.role != "meta":
             flags = self._content_flags(item, facts)
@@ -102,7 +106,7 @@ class Outline:
         self.flags.append(flags)
         if facts.role == "assistant" and not flags & ALONE:
             self.responses.says_more()
-        self._links(index, item)
+        self._links(index, item, own)
 
     def _content_flags(self, item: Any, facts: Facts) -> int:
         flags = 0
@@ -139,8 +143,7 @@ class Outline:
             return 0
         return RESULT | (OUTPUT if size > self._options.output_limit else 0)
 
-    def _links(self, index: int, item: Any) -> None:
-        own, _ = self._dialect.link(item)
+    def _links(self, index: int, item: Any, own: str | None) -> None:
         self.own_link.append(0 if own is None else link_hash(own))
         self._asked.ids.clear()
         self._dialect.relinked(item, self._asked)
@@ -153,27 +156,27 @@ class Responses:
     """Model responses in order of their first item, over all conversations of a part."""
 
     def __init__(self) -> None:
-        self.branch = array("I", [0])
+        self.conversation = array("I", [0])
         self.ordinal = array("I", [0])
         self.more = bytearray(1)
         """1 where a response holds an item that is more than reasoning."""
-        self._branches: dict[str | None, int] = {}
+        self._numbers: dict[str | None, int] = {}
         self._now: list[int] = []
         self._message: list[str | None] = []
         self._last = 0
 
-    def respond(self, facts: Facts) -> int:
-        """The response that the next item belongs to, a new one where one begins."""
-        number = self._branches.get(facts.branch)
+    def respond(self, facts: Facts, conversation: str | None) -> int:
+        """The response that the next item of a conversation belongs to, a new one where one begins."""
+        number = self._numbers.get(conversation)
         if number is None:
-            number = self._branches[facts.branch] = len(self._now)
+            number = self._numbers[conversation] = len(self._now)
             self._now.append(0)
             self._message.append(None)
         if facts.role == "assistant" and (facts.message is None or facts.message != self._message[number]):
             before = self._now[number]
-            self._now[number] = len(self.branch)
+            self._now[number] = len(self.conversation)
             self._message[number] = facts.message
-            self.branch.append(number)
+            self.conversation.append(number)
             self.ordinal.append(self.ordinal[before] + 1)
             self.more.append(0)
         self._last = self._now[number]
@@ -186,9 +189,9 @@ class Responses:
     def recent(self, turns: int) -> bytearray:
         """1 for each response among the last `turns` of its conversation."""
         totals = [self.ordinal[last] for last in self._now]
-        recent = bytearray(len(self.branch))
-        for response in range(1, len(self.branch)):
-            recent[response] = self.ordinal[response] + turns > totals[self.branch[response]]
+        recent = bytearray(len(self.conversation))
+        for response in range(1, len(self.conversation)):
+            recent[response] = self.ordinal[response] + turns > totals[self.conversation[response]]
         return recent
 
 

@@ -36,16 +36,16 @@ class Plan:
         return list(outline.result_call[start:end])
 
     def _dropped(self) -> frozenset[int]:
-        """Old items of nothing but reasoning, unless their response would vanish or a link points forward."""
+        """Old items of nothing but reasoning, unless a response would vanish or a link break."""
         outline = self.outline
-        ahead = _linked_ahead(outline)
+        needed = _linked_ahead(outline) | _linked_nowhere(outline)
         return frozenset(
             item
             for item, flags in enumerate(outline.flags)
             if flags & ALONE
             and not self.recent(item)
             and outline.responses.more[outline.response[item]]
-            and item not in ahead
+            and item not in needed
         )
 
     def _shown(self) -> dict[int, list[int]]:
@@ -84,3 +84,14 @@ def _linked_ahead(outline: Outline) -> set[int]:
     }
     links = zip(outline.link_item, outline.link_to, strict=True)
     return {alone[target] for item, target in links if target in alone and alone[target] >= item}
+
+
+def _linked_nowhere(outline: Outline) -> set[int]:
+    """Items with a link to what is not there: what follows them would get the broken link in their place."""
+    alone = [
+        (item, target)
+        for item, target in zip(outline.link_item, outline.link_to, strict=True)
+        if outline.flags[item] & ALONE
+    ]
+    absent = {target for _, target in alone}.difference(outline.own_link)
+    return {item for item, target in alone if target in absent}

@@ -55,7 +55,7 @@ def default_summary(facts: SummaryFacts) -> str:
         ("Objective", [facts.objective] if facts.objective else []),
         ("Files written", facts.files_written),
         ("Commands, latest run of each", [_command(run) for run in facts.commands]),
-        ("Plan", [*_steps(facts.plan), *map(_task, facts.tasks)]),
+        ("Plan", _plan(facts)),
         ("Evidence", [_evidence(evidence) for evidence in facts.evidence]),
         ("Last said", [facts.last_text] if facts.last_text else []),
     )
@@ -95,6 +95,12 @@ def _command(run: CommandRun) -> str:
         return f"{run.command}: no result recorded"
     said = f"; {run.conclusion.last}" if run.conclusion.last else ""
     return f"{run.command}: {run.conclusion.status}{said}"
+
+
+def _plan(facts: SummaryFacts) -> list[str]:
+    """The checkpoint's plan, and of the agent's own list what that does not say."""
+    titles = {step.title for step in (*facts.plan.completed, *facts.plan.remaining)}
+    return [*_steps(facts.plan), *(_task(task) for task in facts.tasks if task.title not in titles)]
 
 
 def _steps(plan: Plan) -> list[str]:

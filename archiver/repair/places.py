@@ -114,8 +114,6 @@ class _Finder:
             facts = self._dialect.facts(item)
             own, parent = self._dialect.link(item)
             conversation = self._conversations.of(facts, own, parent)
-            if facts.boundary:
-                self._now.pop(conversation, None)
             if facts.role == "assistant":
                 self._response(index, facts, conversation, linked=own is not None)
             elif facts.role in ("user", "tool"):

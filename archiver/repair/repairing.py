@@ -191,9 +191,7 @@ class _Emitter:
         note = self._dialect.user_note(LOST_BEGINNING, item)
         note = self._dialect.relinked(note, dict.fromkeys(lost, self._last) | self._links)
         own, _ = self._dialect.link(note)
-        if own is not None:
-            self._last = own
-            self._links.update(dict.fromkeys(lost, own))
+        self._last = own or self._last
         return note
 
     def _remember(self, item: Any, *, kept: bool) -> None:

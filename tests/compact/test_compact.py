@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from transcripts.samples import inline_sidechains
 
 from archiver.compact import (
     Compacted,
@@ -174,6 +175,13 @@ def test_a_line_that_something_earlier_links_to_is_not_dropped(scratch: Scratch)
     assert items_of(later.checkpoint.value)[-1]["leafUuid"] == written.items[0]["uuid"]
 
 
+def test_a_line_whose_parent_is_lost_is_not_dropped(scratch: Scratch) -> None:
+    written = write([Turn(ask="start", thinking="hm", say="a"), Turn(ask="more", say="b")], "claude-code")
+    compacted = _compact(checkpoint("claude-code", written.lines[1:]), scratch)
+    assert compacted.report.items_dropped == 0
+    assert lines_of(compacted.checkpoint.value) == written.lines[1:]
+
+
 def test_a_response_of_nothing_but_reasoning_stays(scratch: Scratch) -> None:
     for dialect in DIALECTS:
         written = write([Turn(ask="start", thinking="hm", say="a"), Turn(ask="more", say="b")], dialect)
@@ -243,6 +251,18 @@ def test_pictures_become_artifacts_once_everywhere(dialect: str, scratch: Scratc
     assert text.count(picture(300)) == 1
 
 
+def test_a_small_picture_beside_a_large_one_stays(scratch: Scratch) -> None:
+    pictures = [
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": picture(size)}}
+        for size in (6000, 300)
+    ]
+    lines = [json.dumps({"role": "user", "content": pictures}).encode()]
+    compacted = _compact(checkpoint("anthropic-messages", lines), scratch)
+    (item,) = items_of(compacted.checkpoint.value)
+    assert [block["type"] for block in item["content"]] == ["text", "image"]
+    assert item["content"][1] == pictures[1]
+
+
 def test_a_picture_that_stands_in_a_copy_too_is_kept_once(scratch: Scratch) -> None:
     written = write([Turn(uses=(Use("Read", {"file_path": "/p.png"}, "seen", image=6000),))], "claude-code")
     written.items[-1]["toolUseResult"] = {
@@ -282,6 +302,15 @@ def test_a_stub_names_the_pictures_of_its_result(scratch: Scratch) -> None:
     assert stub.content.artifacts == (compacted.checkpoint.value.artifacts[0].sha256,)
 
 
+def test_a_stub_stays_when_another_result_of_its_item_is_replaced(scratch: Scratch) -> None:
+    uses = tuple(Use("Shot", {"url": f"http://{n}/" + "x" * 150}, LONG, image=6000 + 64 * n) for n in (1, 2))
+    written = write([Turn(uses=uses), Turn(say="done")], "anthropic-messages")
+    texts = _results(_session(written, scratch))
+    assert len(texts[call_id(1, 0)].text) > ONE.small_result
+    written.items[2]["content"][0]["content"] = texts[call_id(1, 0)].text
+    assert _results(_session(written, scratch)) == texts
+
+
 def test_a_cut_never_goes_through_a_placeholder(scratch: Scratch) -> None:
     placeholder = "[REDACTED:token:0123456789ab]"
     output = ("a" * 2040 + placeholder + "b" * 70_000 + placeholder + "c" * 2030) + "\nend"
@@ -318,6 +347,13 @@ def test_every_conversation_of_a_part_keeps_its_own_last_turns(scratch: Scratch)
     texts = {key: result.text for key, result in _results(compacted).items()}
     assert texts[call_id(1, 0)] == LONG
     assert [read_stub(texts[f"toolu_s000{n}_00"]) is not None for n in (1, 2, 3)] == [True, True, False]
+
+
+def test_side_conversations_without_a_name_are_told_apart(scratch: Scratch) -> None:
+    lines = [json.dumps(item).encode() for item in inline_sidechains()]
+    compacted = _compact(checkpoint("claude-code", lines), scratch, CompactOptions(keep_turns=2))
+    assert lines_of(compacted.checkpoint.value) == lines
+    assert compacted.report.folded == 0
 
 
 def test_opaque_and_raw_parts_are_kept_whole(scratch: Scratch) -> None:
@@ -406,6 +442,12 @@ def test_the_default_summary_says_what_the_transcript_states(
         "- All done. See /a.py",
     ]
     assert compacted.report.summary == "default"
+
+
+def test_what_a_side_conversation_says_is_not_the_last_word(scratch: Scratch) -> None:
+    written = write([Turn(say="main said"), Turn(say="side said")], "claude-code")
+    written.items[-1].update(isSidechain=True, agentId="a1")
+    assert _session(written, scratch).checkpoint.value.summary == "Last said:\n- main said"
 
 
 def test_a_given_summary_stays_and_a_callable_comes_before_it(scratch: Scratch) -> None:

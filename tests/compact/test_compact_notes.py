@@ -119,6 +119,12 @@ def test_a_conclusion_is_what_the_output_states(text: str, failed: bool, status:
     assert conclude(text, is_error=failed).status == status
 
 
+def test_a_picture_says_nothing_of_how_a_call_ended() -> None:
+    digest = "a" * 64
+    note = attachment("image/png", Content(99, digest, (digest,)))
+    assert conclude(f"2 passed\n{note}", is_error=False) == Conclusion("ok", "2 passed")
+
+
 @given(stubs)
 def test_the_conclusion_of_a_stub_is_what_it_says(stub: Stub) -> None:
     assert conclude(str(stub), is_error=False) == stub.conclusion
