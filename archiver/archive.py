@@ -137,7 +137,7 @@ def _position(source: Source, given: Given, transcript: Transcript, setup: Setup
     """The run's next number; an id that holds a credential is replaced before anything is named after it."""
     found = source.checkpoint.run_id if source.checkpoint else describe.run_id_of(transcript, source.paths)
     key = new_key()
-    run = _redactor(key, setup).text(given.run_id or found)
+    run = _redactor(key, setup).text(found if given.run_id is None else given.run_id)
     layout.encode_run(run)
     place = position.find(run, setup)
     return replace(place, redaction_key=place.redaction_key or key)
@@ -286,8 +286,11 @@ def archive_rows(
 
     All rows are read and migrated before the first is saved: a bad one is an error that has saved nothing.
     """
-    for _ in read_rows(path):
-        pass
+    tasks = {checkpoint.task_id for checkpoint in read_rows(path)}
+    if options.given.run_id is not None and len(tasks) > 1:
+        raise UsageError(
+            f"{path} has rows of {len(tasks)} tasks, which cannot be one run", remedy="leave --run-id out"
+        )
     return [
         archive(Source(checkpoint=checkpoint), setup, options=options, progress=progress)
         for checkpoint in read_rows(path)

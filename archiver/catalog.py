@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from archiver import layout, records
@@ -96,9 +97,7 @@ class Catalog:
         """
         objects = self._run_objects(run)
         if not objects:
-            raise NoSuchRunError(
-                f"the store has no run {run!r}", remedy="`archiver list` shows the runs that are there"
-            )
+            raise NoSuchRunError(f"the store has no run {run!r}", remedy=self._near(run))
         present = {seq for seq, _ in objects}
         if missing := [seq for seq in range(1, objects[-1][0] + 1) if seq not in present]:
             raise MissingRecordError(
@@ -112,6 +111,13 @@ class Catalog:
             links.append(link)
         writer = self._setup.writers.judge(links[-1].record.writer, run, objects[-1][1].modified)
         return Chain(run, tuple(links), writer)
+
+    def _near(self, run: str) -> str:
+        runs = self.runs()
+        near = [name for name in runs if run and name.startswith(run)] or get_close_matches(run, runs)
+        if near:
+            return f"did you mean {' or '.join(map(repr, near[:3]))}?"
+        return "`archiver list` shows the runs that are there"
 
     def read(self, run: str, seq: int, info: ObjectInfo | None = None) -> Link:
         """One record: opened, verified, its writer trusted for the run, its store the configured one."""

@@ -29,6 +29,7 @@ from archiver.transcripts import get_dialect
 
 if TYPE_CHECKING:
     from archiver.transcripts.survey import PartSurvey
+    from archiver.transcripts.tools import Ran
 
 MAX_OBJECTIVE = 2000
 """Characters of the first instruction that become the objective; the transcript holds the whole of it."""
@@ -113,16 +114,19 @@ def _plan(survey: PartSurvey) -> Plan:
 
 
 def _evidence(survey: PartSurvey) -> tuple[Evidence, ...]:
-    """The last commands of which the transcript states how they ended."""
-    ended = [ran for ran in survey.ran if ran.exit_status is not None or ran.failed]
+    """How each of the last commands ended when it was run last."""
+    ended: dict[str, Ran] = {}
+    for ran in survey.ran:
+        ended.pop(ran.command, None)
+        ended[ran.command] = ran
     return tuple(
         Evidence(
             command=shorten(ran.command, MAX_COMMAND),
             exit_status=ran.exit_status,
             at=ran.at,
-            summary="failed" if ran.failed else "",
+            summary="failed" if ran.failed else "ended without an error",
         )
-        for ran in ended[-MAX_EVIDENCE:]
+        for ran in list(ended.values())[-MAX_EVIDENCE:]
     )
 
 

@@ -11,10 +11,12 @@ class ArchiverError(Exception):
     """Base of every error this package raises on purpose."""
 
     exit_code = 1
+    usual_remedy: str | None = None
+    """What helps against errors of this kind where the place that raises knows nothing better."""
 
     def __init__(self, message: str, *, remedy: str | None = None) -> None:
         super().__init__(message)
-        self.remedy = remedy
+        self.remedy = remedy or self.usual_remedy
 
 
 # --- 2: the call or its input has to change -----------------------------------------------------------------
@@ -94,6 +96,7 @@ class DamagedError(ArchiverError):
     """Bytes are not what was written, or some are missing."""
 
     exit_code = 4
+    usual_remedy = "restore another checkpoint with --at, or the object from another copy of the store"
 
 
 class MalformedTranscriptError(DamagedError):

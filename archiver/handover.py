@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from archiver import jsonio, members
 from archiver.errors import AlreadyExistsError, InputNotFoundError, StoreFullError
@@ -65,14 +68,16 @@ def write(
             if (unpacked / name).exists():
                 (unpacked / name).rename(out / name)
         state = checkpoint.document(exclude=members.ITEMS)
-        (out / members.STATE).write_bytes(jsonio.pretty(state))
+        _write(out / members.STATE, jsonio.pretty(state))
         report = report.model_copy(update={"folder": str(into), "next_steps": next_steps(checkpoint, into)})
-        (out / REPORT).write_bytes(jsonio.pretty(report.as_document()))
-        (out / REPORT_TEXT).write_text(markdown(report, checkpoint), encoding="utf-8")
+        _write(out / REPORT, jsonio.pretty(report.as_document()))
+        _write(out / REPORT_TEXT, markdown(report, checkpoint).encode())
         _rename(out, into)
     except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         raise StoreFullError(
-            f"the checkpoint could not be written to {into}: {error.strerror}", remedy="free some disk space"
+            f"the checkpoint could not be written to {into}: {error.strerror}",
+            remedy="free some disk space" if full else "choose another folder with --into",
         ) from error
     return report
 
@@ -91,9 +96,18 @@ def _write_transcript(transcript: Transcript, folder: Path) -> None:
     for part, path in zip(transcript.parts, native_paths(transcript), strict=True):
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(handle, "wb") as file:
+        with _new(target) as file:
             write_native(part, file.write)
+
+
+def _new(path: Path) -> BinaryIO:
+    """A new private file."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb")
+
+
+def _write(path: Path, data: bytes) -> None:
+    with _new(path) as file:
+        file.write(data)
 
 
 def native_paths(transcript: Transcript) -> tuple[PurePosixPath, ...]:
@@ -150,9 +164,12 @@ def next_steps(checkpoint: Checkpoint, into: Path) -> tuple[str, ...]:
     if transcript.dialect == "claude-code":
         session = _session(transcript) or PurePosixPath(transcript.parts[0].name).stem
         slug = "".join(c if c.isascii() and c.isalnum() else "-" for c in checkpoint.workspace.path or "")
+        target = f"~/.claude/projects/{slug or '<folder of the project>'}"
+        project = shlex.quote(checkpoint.workspace.path or "<folder of the project>")
         return (
-            f"copy {into / TRANSCRIPT} to ~/.claude/projects/{slug or '<folder of the project>'}/",
-            f"in the project's folder: claude --resume {session}",
+            f"mkdir -p {target} && cp -Rn {shlex.quote(str(into / TRANSCRIPT))}/. {target}/",
+            f"cd {project} && claude --resume {shlex.quote(session)}",
+            "cp -n leaves a session of that name that is there as it is: move it away first if it is older",
         )
     if transcript.dialect == "anthropic-messages":
         return (f"send the messages of {first} with the next request",)

@@ -64,12 +64,12 @@ def canonical(value: Any) -> bytes:
     """Serialise with sorted keys: the same value always gives the same bytes."""
     try:
         data = orjson.dumps(value, option=orjson.OPT_SORT_KEYS | _PLAIN)
-        if b"null" in data:
-            check(value)
-        return data
     except (TypeError, orjson.JSONEncodeError):
         check(value)
         return json.dumps(value, ensure_ascii=True, separators=_COMPACT, sort_keys=True, default=str).encode()
+    if b"null" in data:  # as in `dumps`
+        check(value)
+    return data
 
 
 def pretty(value: Any) -> bytes:

@@ -22,7 +22,8 @@ def markdown(report: RestoreReport, checkpoint: Checkpoint) -> str:
             ("Outcome", record.outcome),
             ("Phase", record.phase),
             ("Note", record.note),
-            ("Saved", utc_text(record.checkpoint_at)),
+            ("State of", utc_text(record.checkpoint_at)),
+            ("Saved", utc_text(record.recorded_at)),
             ("Turn", str(record.turn)),
             ("Signed by", report.writer),
             ("Chain", f"{report.chain}, newest is number {report.newest}"),
@@ -44,7 +45,10 @@ def markdown(report: RestoreReport, checkpoint: Checkpoint) -> str:
         "Credentials replaced: rotate these",
         (f"{rule}: {count} places" for rule, count in sorted(report.findings.items())),
     )
-    lines += _section("Done", (f"{step.id}: {step.title}" for step in checkpoint.plan.completed))
+    done = [f"{step.id}: {step.title}" for step in checkpoint.plan.completed]
+    lines += _section(
+        "Done", [*done, *(f"{result.key} (its output is recorded)" for result in checkpoint.results)]
+    )
     lines += _section("Left to do", (f"{step.id}: {step.title}" for step in checkpoint.plan.remaining))
     if checkpoint.summary:
         lines += [

@@ -62,7 +62,9 @@ def plan(
     Raises what `Catalog.chain` raises; a stale world is not an error here but a blocker of the report.
     """
     chain = Catalog(setup).chain(run)
-    return _judge(chain, _choose(chain, at), setup, accept, now or datetime.now(UTC))
+    record = _choose(chain, at)
+    _present(record, setup)
+    return _judge(chain, record, setup, accept, now or datetime.now(UTC))
 
 
 def restore(
@@ -169,9 +171,6 @@ def _undecided(record: Record) -> Blocker:
 
 def _warnings(chain: Chain, record: Record, verdicts: tuple[ProbeVerdict, ...]) -> tuple[str, ...]:
     warnings = [f"{v.probe} is UNKNOWN: {v.evidence}" for v in verdicts if v.state == "UNKNOWN"]
-    warnings.append(
-        "rollback: unverified (no witness outside the store says that this is the newest checkpoint)"
-    )
     newest = chain.head.record.seq
     if record.seq != newest:
         warnings.append(f"this is checkpoint {record.seq} of {newest}; what came after it is not restored")
@@ -210,18 +209,28 @@ def _fetch(record: Record, setup: Setup, into: Path, progress: Progress) -> Mani
             manifest = pack.unpack(opened, into, limits=setup.settings.limits, progress=progress)
             found = (opened.payload_sha256, opened.payload_length)
     except ObjectNotFoundError as error:
-        raise BundleMissingError(
-            f"the bundle of checkpoint {record.seq} of run {record.run} is gone: {bundle.name}",
-            remedy="restore an older checkpoint with --at, or the object from a copy of the store",
-        ) from error
+        raise _gone(record) from error
     if found != (bundle.payload_sha256, bundle.payload_length):
         raise DigestMismatchError(
-            f"{bundle.name} is not the bundle that record {record.seq} of run {record.run} signed",
-            remedy="restore an older checkpoint with --at, or the object from a copy of the store",
+            f"{bundle.name} is not the bundle that record {record.seq} of run {record.run} signed"
         )
     if manifest.sha256 != bundle.manifest_sha256 or (manifest.run, manifest.seq) != (record.run, record.seq):
         raise DigestMismatchError(f"{bundle.name} holds another manifest than its record signed")
     return manifest
+
+
+def _present(record: Record, setup: Setup) -> None:
+    """A plan that cannot be carried out is no plan: the bundle must at least be there."""
+    assert record.bundle is not None  # noqa: S101 - `_choose` takes no other record
+    try:
+        setup.store.head(record.bundle.name)
+    except ObjectNotFoundError as error:
+        raise _gone(record) from error
+
+
+def _gone(record: Record) -> BundleMissingError:
+    name = record.bundle.name if record.bundle else ""
+    return BundleMissingError(f"the bundle of checkpoint {record.seq} of run {record.run} is gone: {name}")
 
 
 def _paths(manifest: Manifest) -> frozenset[str]:

@@ -18,6 +18,7 @@ MAX_FILE = 256 << 20
 MAX_ROW = 64 << 20
 
 _HEAD = 1 << 16
+_NOTHING = "mend the row and archive the file again; no row of it was saved"
 
 
 def looks_like_rows(path: Path) -> bool:
@@ -61,11 +62,15 @@ def read_rows(path: Path) -> Iterator[Checkpoint]:
         try:
             yield Checkpoint.model_validate(migrate(document)[0])
         except InvalidDocumentError as error:
-            raise InvalidDocumentError(f"{path}: row {number}: {error}", remedy=error.remedy) from error
+            raise InvalidDocumentError(
+                f"{path}: row {number}: {error}", remedy=error.remedy or _NOTHING
+            ) from error
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"]))
-            raise InvalidDocumentError(f"{path}: row {number}: {place}: {first['msg']}") from error
+            raise InvalidDocumentError(
+                f"{path}: row {number}: {place}: {first['msg']}", remedy=_NOTHING
+            ) from error
 
 
 def _documents(path: Path) -> Iterator[Any]:

@@ -109,8 +109,8 @@ def _remove_abandoned(place: Path) -> None:
             just_made = not any(folder.iterdir()) and time.time() - about.st_mtime < _TIME_TO_LOCK
             if about.st_uid == os.getuid() and not just_made:
                 shutil.rmtree(folder, ignore_errors=True)
-        except BlockingIOError:
-            continue  # its process lives
+        except OSError:
+            continue  # its process lives, or another process has just removed it
         finally:
             os.close(lock)
 

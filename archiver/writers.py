@@ -110,16 +110,17 @@ class Writers:
         where = (
             f"add to {self.source}"
             if self.source
-            else "write to a file, name it as keys.writers in archiver.toml, and list your own key there too"
+            else "write to a file and name it with --writers, or as keys.writers in archiver.toml "
+            "(your own key then belongs there too)"
         )
         return UntrustedWriterError(
             message, remedy=f"if you know whose key this is, {where}:\n\n{entry('…', public, run)}"
         )
 
 
-def entry(name: str, public: str, run: str) -> str:
-    """The lines of `writers.toml` that trust a key for exactly one run."""
-    values = {"name": name, "key": public, "runs": glob.escape(run)}
+def entry(name: str, public: str, run: str | None) -> str:
+    """The lines of `writers.toml` that trust a key for exactly one run, or (None) for all."""
+    values = {"name": name, "key": public, "runs": "*" if run is None else glob.escape(run)}
     return "[[writer]]\n" + "".join(f"{key} = {toml_text(value)}\n" for key, value in values.items())
 
 

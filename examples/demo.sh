@@ -13,7 +13,14 @@ mkdir -p "$HOME"
 cd "$work"
 
 say() { printf '\n\033[1m# %s\033[0m\n' "$*"; }
-run() { printf '$ %s\n' "$*"; "$@"; }
+run() {
+    printf '$'
+    for word in "$@"; do
+        case $word in *" "*) printf " '%s'" "$word" ;; *) printf ' %s' "$word" ;; esac
+    done
+    printf '\n'
+    "$@"
+}
 archiver() { "$bin/archiver" "$@"; }
 git_quiet() { git -C "$work/workspace" -c user.name=demo -c user.email=demo@localhost -c commit.gpgsign=false "$@"; }
 

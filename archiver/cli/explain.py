@@ -33,6 +33,10 @@ def backup(keys: Keys) -> Iterator[str]:
         "Back up both key files now, offline or in a password manager: without the identity nothing that is "
         "saved can be opened, without the signing key no run can be continued."
     )
+    yield (
+        f"Whoever restores on another machine needs the identity and {keys.writers_file} (public): "
+        "restore RUN --store STORE --identity FILE --writers FILE."
+    )
     yield f"  cp -p {shlex.join(map(str, (keys.identity_file, keys.signing_file)))} /media/backup/"
 
 
@@ -52,4 +56,5 @@ def public_facts(keys: Keys) -> dict[str, str]:
         "recipient": keys.recipient,
         "fingerprint": keys.fingerprint,
         "public": keys.public,
+        "writers_file": str(keys.writers_file),
     }

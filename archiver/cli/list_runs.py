@@ -14,6 +14,7 @@ from archiver.cli.options import (
     JsonOption,
     Outcome,
     StoreOption,
+    WritersOption,
     open_for,
 )
 
@@ -36,6 +37,7 @@ def list_runs(
     config: ConfigOption = None,
     store: StoreOption = None,
     identity: IdentityOption = None,
+    writers: WritersOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the newest checkpoint of each run.
@@ -48,7 +50,7 @@ def list_runs(
     from archiver.cli.program import described
 
     start = _moment(since) if since else None
-    setup = open_for("read", config, store, identity)
+    setup = open_for("read", config, store, identity, writers)
     heads = [head for head in Catalog(setup).heads() if _wanted(head, task, outcome, start)]
     heads.sort(key=_order)
     broken = [head for head in heads if head.error is not None]

@@ -33,6 +33,10 @@ IdentityOption = Annotated[
         metavar="FILE",
     ),
 ]
+WritersOption = Annotated[
+    Path | None,
+    typer.Option("--writers", help="writers.toml: whose signatures to believe.", metavar="FILE"),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 RunArgument = Annotated[str, typer.Argument(help="Id of the run.", metavar="RUN")]
 
@@ -50,7 +54,10 @@ def config_flag(config: Path | None) -> Path | None:
 
 
 def settings_of(
-    config: Path | None, store: str | None = None, identity: list[Path] | None = None
+    config: Path | None,
+    store: str | None = None,
+    identity: list[Path] | None = None,
+    writers: Path | None = None,
 ) -> Settings:
     """The settings, with what the flags say on top."""
     from archiver.config import load
@@ -60,7 +67,9 @@ def settings_of(
         # Who names a store means that one: the id of the configured store does not apply to it.
         flags["store"] = {"url": store, "id": None}
     if identity:
-        flags["keys"] = {"identities": tuple(identity)}
+        flags["keys"]["identities"] = tuple(identity)
+    if writers is not None:
+        flags["keys"]["writers"] = writers
     return load(config_flag(config), flags)
 
 
@@ -69,11 +78,12 @@ def open_for(
     config: Path | None,
     store: str | None = None,
     identity: list[Path] | None = None,
+    writers: Path | None = None,
 ) -> Setup:
     """The open store with its keys; what was made at first use is said on standard error."""
     from archiver.setup import open_setup
 
-    setup = open_setup(settings_of(config, store, identity), need, interactive=interactive())
+    setup = open_setup(settings_of(config, store, identity, writers), need, interactive=interactive())
     if setup.made is not None:
         from archiver.cli.explain import first_use
         from archiver.cli.output import note

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from archiver.cli.options import ConfigOption, IdentityOption, JsonOption, RunArgument, StoreOption, open_for
+from archiver.cli.options import (
+    ConfigOption,
+    IdentityOption,
+    JsonOption,
+    RunArgument,
+    StoreOption,
+    WritersOption,
+    open_for,
+)
 
 if TYPE_CHECKING:
     from archiver.restore import Report
@@ -36,6 +44,7 @@ def restore(
     config: ConfigOption = None,
     store: StoreOption = None,
     identity: IdentityOption = None,
+    writers: WritersOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Verify a checkpoint and hand it over.
@@ -50,7 +59,7 @@ def restore(
     from archiver.cli import output
     from archiver.cli.progress import shown
 
-    setup = open_for("read", config, store, identity)
+    setup = open_for("read", config, store, identity, writers)
     accepted = tuple(accept or ())
     if plan:
         report = room.plan(run, setup, at=at, accept=accepted)

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from archiver.cli.options import ConfigOption, IdentityOption, JsonOption, RunArgument, StoreOption, open_for
+from archiver.cli.options import (
+    ConfigOption,
+    IdentityOption,
+    JsonOption,
+    RunArgument,
+    StoreOption,
+    WritersOption,
+    open_for,
+)
 
 if TYPE_CHECKING:
     from archiver.catalog import Chain
@@ -21,6 +29,7 @@ def show(
     config: ConfigOption = None,
     store: StoreOption = None,
     identity: IdentityOption = None,
+    writers: WritersOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show one run: its newest checkpoint and history.
@@ -32,7 +41,7 @@ def show(
     from archiver.cli import output
     from archiver.cli.text import counted
 
-    setup = open_for("read", config, store, identity)
+    setup = open_for("read", config, store, identity, writers)
     chain = Catalog(setup).chain(run)
     items: list[dict[str, Any]] = []
     if tail:

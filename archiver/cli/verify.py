@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from archiver.cli.options import ConfigOption, IdentityOption, JsonOption, StoreOption, open_for
+from archiver.cli.options import (
+    ConfigOption,
+    IdentityOption,
+    JsonOption,
+    StoreOption,
+    WritersOption,
+    open_for,
+)
 
 if TYPE_CHECKING:
     from archiver.verify import Finding
@@ -20,6 +27,7 @@ def verify(
     config: ConfigOption = None,
     store: StoreOption = None,
     identity: IdentityOption = None,
+    writers: WritersOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Verify signatures, chains and bundles.
@@ -33,7 +41,7 @@ def verify(
     from archiver.cli.progress import shown
     from archiver.cli.text import counted
 
-    setup = open_for("read", config, store, identity)
+    setup = open_for("read", config, store, identity, writers)
     with shown(as_json) as progress:
         findings = list(room.verify(setup, run, deep=deep, progress=progress))
     broken = [finding for finding in findings if finding.error is not None]

@@ -43,5 +43,5 @@ class Assigned:
         plain = _LETTERS.sub("", name.lower())
         for rule, words, pattern in self._named:
             if any(word in plain for word in words) and pattern.fullmatch(value) is not None:
-                return None if judge.says_nothing(value) else rule
+                return None if says_nothing(value) else rule
         return self._generic if JUDGES[says](value) else None

@@ -54,7 +54,7 @@ def store(key: str, database: bytes) -> None:
 def _folder() -> Path:
     home = os.environ.get("XDG_CACHE_HOME", "")
     base = Path(home) if Path(home).is_absolute() else Path.home() / ".cache"
-    return base / "archiver" / "redact"
+    return base / "checkpoint-archiver" / "redact"
 
 
 def _private(info: os.stat_result, kind: Callable[[int], bool]) -> bool:

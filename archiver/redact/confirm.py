@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from archiver.redact.assigned import Assigned
-from archiver.redact.judge import is_filler
+from archiver.redact.negatives import is_filler
 
 Spans = tuple[tuple[int, int, int], ...]
 """Start and end of each secret, and the index of its rule."""

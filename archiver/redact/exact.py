@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, quote_plus
 
-from archiver.redact import judge
+from archiver.redact import negatives
 from archiver.redact.engine import Engine, Expression
 from archiver.redact.names import Names
 from archiver.redact.placeholder import PLACEHOLDER
@@ -61,13 +61,13 @@ def exact_from_environment(
 
 def _is_value(text: str) -> bool:
     value = text.encode("utf-8", "surrogatepass")
-    return not judge.says_nothing(value) and not judge.is_reference(value)
+    return not negatives.says_nothing(value) and not negatives.is_reference(value)
 
 
 def searchable(known: ExactValue) -> bool:
     """True when a value is long enough to be searched for, and no word that only its name calls secret."""
     value = known.value.encode("utf-8", "surrogatepass")
-    return len(value) >= SHORTEST and not (known.guessed and judge.is_common(value))
+    return len(value) >= SHORTEST and not (known.guessed and negatives.is_common(value))
 
 
 def safe_to_search(value: bytes) -> bool:
@@ -77,7 +77,7 @@ def safe_to_search(value: bytes) -> bool:
     classes = sum(any(low <= c <= high for c in value) for low, high in ((48, 57), (65, 90), (97, 122))) + (
         not value.isalnum()
     )
-    return len(set(value)) >= 6 and (classes >= 2 or len(value) >= 24) and not judge.is_common(value)
+    return len(set(value)) >= 6 and (classes >= 2 or len(value) >= 24) and not negatives.is_common(value)
 
 
 def encodings(value: bytes) -> Iterator[bytes]:

@@ -16,7 +16,7 @@ from archiver.errors import RedactionUnavailableError
 from archiver.redact.documents import Documents, Edit
 from archiver.redact.exact import ExactMatcher
 from archiver.redact.finder import Finder
-from archiver.redact.judge import looks_written
+from archiver.redact.negatives import is_scrambled
 from archiver.redact.ledger import KNOWN, Ledger
 from archiver.redact.texts import Texts
 
@@ -181,7 +181,7 @@ class Scrubber:
         for key in path:
             if isinstance(key, int):
                 out.append(f"[{key}]")
-            elif _PLAIN_KEY.fullmatch(key) and looks_written(key.encode()):
+            elif _PLAIN_KEY.fullmatch(key) and not is_scrambled(key.encode(), 8):
                 out.append("[…]" if self._exact.ends(key.encode()) else f".{key}")
             else:
                 out.append("[…]")

@@ -14,13 +14,17 @@ _GROUPS: Final = (
     "racdegikmnorstuvy sacehiopstu tacehioprstuy uabceilmnprst vaei waeio xept yps ze "
 )
 _COMMON: Final = frozenset((group[0] + second).encode() for group in _GROUPS.split() for second in group[1:])
+_ENOUGH = 100
 _RUN = re.compile(rb"[a-z]+")
 
 
 def pairs(value: bytes) -> tuple[int, int]:
-    """How many pairs of adjacent letters are common ones, and how many there are, whatever their case."""
+    """How many pairs of adjacent letters are common ones, and how many there are, whatever their case.
+
+    The first hundred bytes tell enough.
+    """
     common = count = 0
-    for run in _RUN.findall(value.lower()):
+    for run in _RUN.findall(value[:_ENOUGH].lower()):
         count += len(run) - 1
         common += sum(run[at : at + 2] in _COMMON for at in range(len(run) - 1))
     return common, count

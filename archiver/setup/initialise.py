@@ -81,6 +81,7 @@ def initialise(url: str, config: Path | None, *, settings: Settings, now: dateti
         new_identity=fresh[0],
         new_signing_key=fresh[1],
     )
+    keys.write_writers(made.keys, now)
     if config is not None:
         _write_config(config, made)
     return made

@@ -11,10 +11,13 @@ from archiver import age
 from archiver.age import Identity, Recipient, X25519Identity
 from archiver.config import Settings, config_home
 from archiver.errors import AlreadyExistsError, ConfigError, InputNotFoundError, InvalidKeyError
+from archiver.model import utc_text
 from archiver.sign import SigningKey
+from archiver.writers import entry
 
 IDENTITY_FILE = "identity.txt"
 SIGNING_FILE = "signing.pem"
+WRITERS_FILE = "writers.toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,11 @@ class Keys:
     """What records and `KeyUnavailableError` call the recipient by."""
     public: str
     """`ed25519:…`: for the `writers.toml` of whoever restores."""
+
+    @property
+    def writers_file(self) -> Path:
+        """What whoever restores elsewhere needs beside the identity: it is public."""
+        return self.signing_file.parent / WRITERS_FILE
 
 
 def key_folder() -> Path:
@@ -53,13 +61,30 @@ def make_keys(folder: Path, *, now: datetime) -> Keys:
     age.write_identity(identity_file, identity, created=now)
     signing = SigningKey.generate()
     signing.save(signing_file)
-    return describe(identity_file, identity, signing_file, signing)
+    made = describe(identity_file, identity, signing_file, signing)
+    write_writers(made, now)
+    return made
 
 
 def describe(identity_file: Path, identity: X25519Identity, signing_file: Path, signing: SigningKey) -> Keys:
     """What is known of a pair of keys."""
     recipient = identity.recipient
     return Keys(identity_file, signing_file, str(recipient), recipient.fingerprint, signing.public)
+
+
+def write_writers(keys: Keys, now: datetime) -> None:
+    """Write the list that trusts this signing key for all runs, unless a list is there."""
+    path = keys.writers_file
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(
+                "# Whoever restores elsewhere: --writers with this file, or keys.writers in archiver.toml.\n"
+                + entry(f"key of {utc_text(now)[:10]}", keys.public, None)
+            )
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise InputNotFoundError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def make_folder(folder: Path) -> None:

@@ -71,7 +71,14 @@ def of_messages(values: Sequence[Any], container: Any) -> str:
     if not values or not all(map(_message, values)):
         return OPAQUE
     marked = any(_marked(value) for value in values) or _claude_request(container)
-    return ANTHROPIC if marked else OPAQUE
+    anybodys = _plain(values) and not (isinstance(container, Mapping) and "model" in container)
+    return ANTHROPIC if marked or anybodys else OPAQUE
+
+
+def _plain(values: Sequence[Any]) -> bool:
+    """True for messages that say nothing but who says what: they mean the same to every provider."""
+    roles = [value["role"] for value in values if value.keys() == {"role", "content"}]
+    return len(roles) == len(values) and "user" in roles and "assistant" in roles
 
 
 def _message(value: Any) -> bool:

@@ -274,7 +274,7 @@ def test_a_format_that_is_not_known_is_said(command: Command, work: Path) -> Non
     init(command)
     (work / "notes.txt").write_text("just text\n")
     saved = command("archive", "notes.txt", "--run-id", "notes", terminal=True)
-    assert "The format is not known: redacted and kept whole" in saved.out
+    assert "the format of the transcript is not known: redacted, kept whole" in saved.err + saved.out
 
 
 def test_damage_needs_salvage(command: Command, work: Path) -> None:

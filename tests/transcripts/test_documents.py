@@ -130,9 +130,12 @@ def test_what_is_not_shown_to_be_anthropic_is_opaque_and_whole(tmp_path: Path, v
         assert json.loads(native(part)) == value
 
 
-def test_text_only_messages_need_a_claude_request_around_them(tmp_path: Path) -> None:
+def test_text_only_messages_mean_the_same_to_everybody(tmp_path: Path) -> None:
     messages = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
-    assert written(tmp_path / "a", messages).transcript.dialect == "opaque"
+    assert written(tmp_path / "a", messages).transcript.dialect == "anthropic-messages"
+    assert written(tmp_path / "d", messages[:1]).transcript.dialect == "opaque"
+    foreign = {"model": "gpt-5", "max_tokens": 5, "messages": messages}
+    assert written(tmp_path / "c", foreign).transcript.dialect == "opaque"
     body = {"model": "claude-sample", "max_tokens": 5, "messages": messages}
     assert written(tmp_path / "b", body).transcript.dialect == "anthropic-messages"
 
