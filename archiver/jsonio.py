@@ -1,13 +1,14 @@
 """The one place where JSON becomes values and values become JSON.
 
-orjson does the work; the standard library takes over where orjson refuses what real transcripts hold:
-lone surrogates in `\\uXXXX` escapes and integers beyond 64 bits. `NaN` and infinities are refused.
+orjson does the work; the standard library takes over for what real transcripts hold besides: lone surrogates
+in `\\uXXXX` escapes and, where asked for, integers beyond 64 bits. `NaN` and infinities are refused.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NoReturn
@@ -18,6 +19,7 @@ from archiver.errors import NotSerialisableError
 
 _COMPACT = (",", ":")
 _MAX_DEPTH = 900
+_LONG_NUMBER = re.compile(rb"[0-9]{19}")
 _PLAIN = orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS
 
 
@@ -31,6 +33,19 @@ def loads(data: bytes | str) -> Any:
             return json.loads(text, parse_constant=_refuse_constant)
         except RecursionError:
             raise ValueError("nested too deeply") from None
+
+
+def exact(data: bytes) -> Any:
+    """As `loads`, with integers beyond 64 bits kept whole: for a text that is going to be written again.
+
+    orjson makes floats of them; looking for long numbers costs as much as parsing, so `loads` does not.
+    """
+    if _LONG_NUMBER.search(data) is None:
+        return loads(data)
+    try:
+        return json.loads(data, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def _refuse_constant(name: str) -> NoReturn:

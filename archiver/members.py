@@ -97,7 +97,7 @@ def _lines(models: Iterable[Frozen]) -> bytes:
 
 def _read_json(folder: Path, name: str) -> Any:
     try:
-        return jsonio.loads((folder / name).read_bytes())
+        return jsonio.exact((folder / name).read_bytes())
     except FileNotFoundError as error:
         raise ArchiveFormatError(f"the bundle holds no {name}") from error
     except ValueError as error:
@@ -106,7 +106,7 @@ def _read_json(folder: Path, name: str) -> Any:
 
 def _read_lines(folder: Path, name: str) -> list[Any]:
     try:
-        return [jsonio.loads(line) for line in (folder / name).read_bytes().splitlines()]
+        return [jsonio.exact(line) for line in (folder / name).read_bytes().splitlines()]
     except FileNotFoundError as error:
         raise ArchiveFormatError(f"the bundle holds no {name}") from error
     except ValueError as error:

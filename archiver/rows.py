@@ -41,14 +41,14 @@ def looks_like_rows(path: Path) -> bool:
 def _first_value(line: bytes, path: Path) -> Any:
     """The first document of a file: its first line, or the (first element of the) whole file."""
     try:
-        value = jsonio.loads(line)
+        value = jsonio.exact(line)
     except ValueError:
         # A transcript may be huge: only a file that names a row's columns early is read whole.
         with path.open("rb") as file:
             head = file.read(_HEAD)
         if b'"task_id"' not in head or path.stat().st_size > MAX_FILE:
             return None
-        value = jsonio.loads(path.read_bytes())
+        value = jsonio.exact(path.read_bytes())
     return value[0] if isinstance(value, list) and value else value
 
 
@@ -78,7 +78,7 @@ def _documents(path: Path) -> Iterator[Any]:
         size = path.stat().st_size
         if size <= MAX_FILE:
             try:
-                whole = jsonio.loads(path.read_bytes())
+                whole = jsonio.exact(path.read_bytes())
             except ValueError:
                 pass  # more than one document: JSON lines
             else:
@@ -99,6 +99,6 @@ def _lines(path: Path) -> Iterator[Any]:
             if not line.strip():
                 continue
             try:
-                yield jsonio.loads(line)
+                yield jsonio.exact(line)
             except ValueError as error:
                 raise InvalidDocumentError(f"{path}: line {number} is not JSON: {error}") from error

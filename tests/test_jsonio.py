@@ -70,3 +70,12 @@ def test_lone_surrogates_and_huge_integers_survive() -> None:
 def test_constants_outside_json_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not JSON"):
         jsonio.loads(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["[12345678901234567890123]", '{"a":-18446744073709551616,"b":"\\ud83d"}', "[1]"]
+)
+def test_integers_of_any_size_stay_whole_where_they_are_written_again(text: str) -> None:
+    value = jsonio.exact(text.encode())
+    assert value == json.loads(text)
+    assert jsonio.again(value).decode() == text

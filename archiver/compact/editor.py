@@ -79,7 +79,7 @@ class Editor:
         return b"\n".join(kept)
 
     def _line(self, line: bytes, index: int) -> bytes | None:
-        item = jsonio.loads(line)
+        item = jsonio.exact(line)
         if index in self._plan.dropped:
             own, parent = self._dialect.link(item)
             if own is not None:

@@ -148,7 +148,8 @@ class _Emitter:
 
     def lines(self, items: Items) -> Iterator[bytes]:
         """The mended items as JSON texts; those without a change keep their bytes."""
-        for index, (line, item) in enumerate(items.pairs()):
+        for index, line in enumerate(items.lines()):
+            item = jsonio.exact(line)
             if index in self._plan.note and self._dialect.facts(item).role == "assistant":
                 yield self._new(self._note(index, item))
             linked = self._relinked(index, item)
