@@ -100,7 +100,10 @@ def pretty(value: Any) -> bytes:
 
 def check(value: Any) -> None:
     """Raise `NotSerialisableError` for the first value that has no JSON form."""
-    _check(value, "$", 0)
+    try:
+        _check(value, "$", 0)
+    except RecursionError:
+        raise NotSerialisableError("the value is nested too deeply to be written", path="$") from None
 
 
 def _check(value: Any, path: str, depth: int) -> None:

@@ -49,12 +49,15 @@ def test_a_value_without_a_json_form_is_named_by_its_path(value: Any, path: str)
         assert caught.value.path == path
 
 
-def test_deep_nesting_is_refused_not_a_crash() -> None:
-    value: Any = []
-    for _ in range(5000):
-        value = [value]
-    with pytest.raises(NotSerialisableError):
-        jsonio.dumps(value)
+@pytest.mark.parametrize("depth", [300, 600, 950, 5000])
+@pytest.mark.parametrize("mapping", [True, False])
+def test_deep_nesting_is_refused_not_a_crash(depth: int, mapping: bool) -> None:
+    value: Any = object()
+    for _ in range(depth):
+        value = {"a": value} if mapping else [value]
+    for write in (jsonio.dumps, jsonio.canonical, jsonio.pretty):
+        with pytest.raises(NotSerialisableError):
+            write(value)
     with pytest.raises(ValueError, match="deep"):
         jsonio.loads("[" * 100_000 + "]" * 100_000)
 
