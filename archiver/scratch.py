@@ -5,9 +5,12 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import shutil
+import stat
 import tempfile
 import time
+from contextlib import suppress
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +18,11 @@ from types import TracebackType
 
 from archiver.errors import InputNotFoundError
 
-PREFIX = "checkpoint-archiver-"
-_TIME_TO_LOCK = 600
+PREFIX = ".checkpoint-archiver-scratch-"
+_NAME = re.compile(re.escape(PREFIX) + r"[a-z0-9_]{8}")
+_MARK = ".scratch"
+_MARK_TEXT = b"checkpoint-archiver: private, removed when the work ends\n"
+_TIME_TO_MARK = 600
 """Seconds after which an empty folder without a lock has lost its maker."""
 
 
@@ -66,6 +72,7 @@ class Scratch:
             self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
             self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             fcntl.flock(self._lock, fcntl.LOCK_EX)
+            (self.path / _MARK).write_bytes(_MARK_TEXT)
         except OSError as error:
             raise InputNotFoundError(
                 f"no private scratch folder could be made in {place}: {error.strerror}",
@@ -92,13 +99,19 @@ class Scratch:
     ) -> None:
         for spool in self._spools:
             spool.abandon()
-        shutil.rmtree(self.path, ignore_errors=True)
+        with suppress(OSError):
+            _remove(self.path)
         os.close(self._lock)
 
 
 def _remove_abandoned(place: Path) -> None:
-    """Remove the folders of processes that are gone: nobody holds a lock on them any more."""
-    for folder in place.glob(f"{PREFIX}*"):
+    """Remove the folders of processes that are gone: nobody holds a lock on them any more.
+
+    Only what is certainly such a folder: the exact form of its name, its mode, its owner, and the mark inside.
+    """
+    for folder in place.iterdir():
+        if _NAME.fullmatch(folder.name) is None:
+            continue
         try:
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:
@@ -106,13 +119,32 @@ def _remove_abandoned(place: Path) -> None:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             about = os.fstat(lock)
-            just_made = not any(folder.iterdir()) and time.time() - about.st_mtime < _TIME_TO_LOCK
-            if about.st_uid == os.getuid() and not just_made:
-                shutil.rmtree(folder, ignore_errors=True)
+            mine = about.st_uid == os.getuid() and stat.S_IMODE(about.st_mode) == 0o700
+            old = time.time() - about.st_mtime > _TIME_TO_MARK
+            if mine and (_is_marked(folder) or (old and not any(folder.iterdir()))):
+                _remove(folder)
         except OSError:
             continue  # its process lives, or another process has just removed it
         finally:
             os.close(lock)
+
+
+def _is_marked(folder: Path) -> bool:
+    mark = folder / _MARK
+    return not mark.is_symlink() and mark.is_file() and mark.read_bytes() == _MARK_TEXT
+
+
+def _remove(folder: Path) -> None:
+    """Remove a scratch folder, its mark last: whoever is interrupted leaves what can be recognised."""
+    for entry in folder.iterdir():
+        if entry.name == _MARK:
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
+    (folder / _MARK).unlink(missing_ok=True)
+    folder.rmdir()
 
 
 def fsync_folder(path: Path) -> None:

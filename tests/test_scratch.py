@@ -61,14 +61,37 @@ def test_the_folder_of_a_killed_process_is_removed_and_that_of_a_living_one_stay
     living.communicate()
 
 
-def test_a_folder_that_is_just_being_made_stays(tmp_path: Path) -> None:
-    mine = tmp_path / f"{PREFIX}notes"
-    mine.mkdir()
-    (tmp_path / f"{PREFIX}link").symlink_to(mine)
+@pytest.mark.parametrize(
+    ("name", "mark"),
+    [
+        (f"{PREFIX}notes", True),  # not a name that is made for one
+        (f"{PREFIX}abcd_123", False),  # such a name, without the mark
+        ("checkpoint-archiver-main", True),
+    ],
+)
+def test_other_peoples_folders_stay(tmp_path: Path, name: str, mark: bool) -> None:
+    mine = tmp_path / name
+    mine.mkdir(mode=0o700)
+    (mine / "work.py").write_text("weeks of work")
+    if mark:
+        with Scratch(tmp_path) as scratch:
+            (mine / ".scratch").write_bytes((scratch.path / ".scratch").read_bytes())
     with Scratch(tmp_path):
         pass
-    assert mine.is_dir()
-    assert (tmp_path / f"{PREFIX}link").is_symlink()
+    assert (mine / "work.py").read_text() == "weeks of work"
+
+
+def test_a_folder_that_is_just_being_made_and_links_stay(tmp_path: Path) -> None:
+    young = tmp_path / f"{PREFIX}aaaaaaaa"
+    young.mkdir(mode=0o700)
+    (tmp_path / f"{PREFIX}bbbbbbbb").symlink_to(young)
+    with Scratch(tmp_path):
+        pass
+    assert young.is_dir()
+    os.utime(young, (1, 1))
+    with Scratch(tmp_path):
+        pass
+    assert not young.exists()
 
 
 def test_no_place_for_it_is_a_typed_error(tmp_path: Path) -> None:

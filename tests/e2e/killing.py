@@ -81,7 +81,7 @@ def main(config: Path, transcript: Path, every: int) -> None:
         if done:
             break
         event += every
-    left = len(list(Path(tempfile.gettempdir()).glob(f"{PREFIX}*/*")))
+    left = len(list(Path(tempfile.gettempdir()).glob(f"{PREFIX}*/[!.]*")))
     print(json.dumps({"events": event, "committed": committed, "left": left}))
 
 
