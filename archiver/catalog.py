@@ -37,25 +37,18 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """All records of a run, first to newest, each checked against the one before."""
+    """Records of a run from the first on, each checked against the one before."""
 
     run: str
     links: tuple[Link, ...]
     writer: str
-    """Name of the writer of the newest record, from the list of trusted writers."""
+    """Name of the writer of the last of them, from the list of trusted writers."""
+    newest: int
+    """The highest number that has a record, whether or not it was looked at."""
 
     @property
     def head(self) -> Link:
         return self.links[-1]
-
-    def at(self, seq: int) -> Record:
-        """The record with that number; `NoSuchRunError` when the run has no such checkpoint."""
-        if not 1 <= seq <= len(self.links):
-            raise NoSuchRunError(
-                f"run {self.run} has no checkpoint {seq}",
-                remedy=f"it has numbers 1 to {len(self.links)}",
-            )
-        return self.links[seq - 1].record
 
 
 class Catalog:
@@ -89,28 +82,31 @@ class Catalog:
         objects = self._run_objects(run)
         return self.read(run, *objects[-1]) if objects else None
 
-    def chain(self, run: str) -> Chain:
-        """Every record of the run, verified as one unbroken chain.
+    def chain(self, run: str, upto: int | None = None) -> Chain:
+        """Every record of the run (or those up to a number), verified as one unbroken chain.
 
-        Raises `NoSuchRunError`, `MissingRecordError` (a gap), `ChainError` (a link does not fit, or another
-        writer without a claim), `ContextMismatchError`, and what `records.decode` raises.
+        What comes after `upto` is not looked at: so one gets past a damaged or distrusted end. Raises
+        `NoSuchRunError`, `MissingRecordError` (a gap), `ChainError` (a link does not fit, or another writer
+        without a claim), `ContextMismatchError`, and what `records.decode` raises.
         """
         objects = self._run_objects(run)
         if not objects:
             raise NoSuchRunError(f"the store has no run {run!r}", remedy=self._near(run))
-        present = {seq for seq, _ in objects}
-        if missing := [seq for seq in range(1, objects[-1][0] + 1) if seq not in present]:
-            raise MissingRecordError(
-                f"run {run}: {_numbers(missing)} missing before record {objects[-1][0]}",
-                remedy="somebody or something removed records; look for the objects in a copy of the store",
-            )
+        newest = objects[-1][0]
+        if upto is not None:
+            if not 1 <= upto <= newest:
+                raise NoSuchRunError(
+                    f"run {run} has no checkpoint {upto}", remedy=f"it has numbers 1 to {newest}"
+                )
+            objects = [(seq, info) for seq, info in objects if seq <= upto]
+        _check_gaps(run, [seq for seq, _ in objects], newest if upto is None else upto)
         links: list[Link] = []
         for seq, info in objects:
             link = self.read(run, seq, info)
             _check_link(link, links[-1] if links else None)
             links.append(link)
         writer = self._setup.writers.judge(links[-1].record.writer, run, objects[-1][1].modified)
-        return Chain(run, tuple(links), writer)
+        return Chain(run, tuple(links), writer, newest)
 
     def _near(self, run: str) -> str:
         runs = self.runs()
@@ -166,6 +162,18 @@ def _check_link(link: Link, before: Link | None) -> None:
         raise ChainError(f"{where} was written by another key than the record before it, without a claim")
 
 
-def _numbers(missing: list[int]) -> str:
-    shown = ", ".join(map(str, missing[:5])) + (", …" if len(missing) > 5 else "")
-    return f"record{'s' if len(missing) > 1 else ''} {shown} {'are' if len(missing) > 1 else 'is'}"
+def _check_gaps(run: str, present: list[int], last: int) -> None:
+    """Refuse a chain in which numbers up to `last` are missing; a far number costs nothing to refuse."""
+    missing = []
+    before = 0
+    for seq in (*present, last + 1):
+        if seq > before + 1:
+            missing.append(f"{before + 1}" if seq == before + 2 else f"{before + 1} to {seq - 1}")
+        before = seq
+    if missing:
+        shown = ", ".join(missing[:5]) + (", …" if len(missing) > 5 else "")
+        raise MissingRecordError(
+            f"run {run}: record {shown} is missing before the newest, {last}",
+            remedy="somebody or something removed records, or added one: look in a copy of the store; "
+            "--at with a number before the gap restores what is whole",
+        )

@@ -43,7 +43,10 @@ def migrate(document: Document) -> tuple[Document, tuple[str, ...]]:
             f"this checkpoint has schema version {version}; this release reads up to {SCHEMA_VERSION}",
             remedy=f"install a checkpoint-archiver release that reads schema version {version}",
         )
-    current = deepcopy(document)
+    try:
+        current = deepcopy(document)
+    except RecursionError:
+        raise InvalidDocumentError("the document is nested too deeply") from None
     steps = []
     while version < SCHEMA_VERSION:
         step = _STEPS[version]

@@ -6,9 +6,15 @@ import base64
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from archiver import age, pack
+from archiver import age, layout, pack
 from archiver.catalog import Catalog
-from archiver.errors import DigestMismatchError, MissingRecordError, ObjectNotFoundError
+from archiver.errors import (
+    DigestMismatchError,
+    LimitExceededError,
+    MissingRecordError,
+    ObjectNotFoundError,
+    StaleWriterError,
+)
 from archiver.model.record import BundleRef, Record
 
 if TYPE_CHECKING:
@@ -33,6 +39,16 @@ def find(run: str, setup: Setup) -> Position:
     head = catalog.head(run)
     if head is None:
         return Position(run)
+    own = setup.require_signing_key().public
+    if head.record.writer != own:
+        raise StaleWriterError(
+            f"run {run} is written with the key {head.record.writer}, not with the own one, {own}",
+            remedy="archive with the key that began the run, or under another --run-id",
+        )
+    if head.record.seq >= layout.MAX_SEQ:
+        raise LimitExceededError(
+            f"run {run} has used its last number, {layout.MAX_SEQ}", remedy="use another run id"
+        )
     return Position(
         run,
         seq=head.record.seq + 1,

@@ -63,7 +63,7 @@ def record_of(
             remaining=len(checkpoint.plan.remaining),
             pending_approvals=checkpoint.plan.pending_approvals[:MAX_LISTED],
         ),
-        effects=_effects(checkpoint),
+        effects=effect_counts(checkpoint),
         dialect=checkpoint.transcript.dialect,
         probes=checkpoint.environment.probes,
         findings=dict(findings),
@@ -77,7 +77,8 @@ def record_of(
     )
 
 
-def _effects(checkpoint: Checkpoint) -> EffectCounts:
+def effect_counts(checkpoint: Checkpoint) -> EffectCounts:
+    """Effects by status, and the unreplayable ones of which nobody knows whether they happened."""
     counts = Counter(effect.status for effect in checkpoint.effects)
     undecided = [
         effect.key

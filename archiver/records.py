@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from archiver import age, jsonio, sign
-from archiver.errors import ContextMismatchError, LimitExceededError, RecordError, UnsupportedSchemaError
+from archiver import age, jsonio, layout, sign
+from archiver.errors import (
+    ContextMismatchError,
+    InvalidNameError,
+    LimitExceededError,
+    RecordError,
+    UnsupportedSchemaError,
+)
 from archiver.model.record import RECORD_FORMAT, Record
 
 if TYPE_CHECKING:
@@ -92,4 +98,14 @@ def _parse(body: bytes, where: str) -> Record:
         raise RecordError(f"{where} does not have the shape of a record: {place}: {first['msg']}") from error
     if jsonio.canonical(record.document()) != body:
         raise RecordError(f"{where} is not written in the one canonical form")
+    if record.bundle is not None and not _is_bundle_of(record.bundle.name, record):
+        raise RecordError(f"{where} names an object that cannot be its bundle")
     return record
+
+
+def _is_bundle_of(name: str, record: Record) -> bool:
+    try:
+        parsed = layout.parse(name)
+    except InvalidNameError:
+        return False
+    return (parsed.kind, parsed.run, parsed.seq) == ("bundle", record.run, record.seq)

@@ -5,31 +5,36 @@ This file and `archive.py` alone know the order of the stages.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from archiver import age, freshness, handover, members, pack
 from archiver.catalog import Catalog, Chain
 from archiver.errors import (
+    ArchiveFormatError,
     BundleMissingError,
+    ContextMismatchError,
     DigestMismatchError,
     InvalidDocumentError,
     NeedsDecisionError,
     NoSuchRunError,
     ObjectNotFoundError,
     StaleCheckpointError,
+    UnsupportedSchemaError,
 )
-from archiver.migrate import migrate
-from archiver.model import Checkpoint, Record, Transcript
+from archiver.migrate import migrate, version_of
+from archiver.model import SCHEMA_VERSION, Checkpoint, Record, Transcript
 from archiver.model.report import Blocker, ProbeVerdict, Repaired
 from archiver.model.report import RestoreReport as Report
 from archiver.progress import Progress, Silent
-from archiver.repair import repair
+from archiver.record_of import effect_counts
+from archiver.repair import RepairReport, repair
 from archiver.scratch import Scratch
 
 if TYPE_CHECKING:
@@ -61,8 +66,9 @@ def plan(
 
     Raises what `Catalog.chain` raises; a stale world is not an error here but a blocker of the report.
     """
-    chain = Catalog(setup).chain(run)
+    chain = Catalog(setup).chain(run, upto=at)
     record = _choose(chain, at)
+    _supported(record)
     _present(record, setup)
     return _judge(chain, record, setup, accept, now or datetime.now(UTC))
 
@@ -89,9 +95,10 @@ def restore(
     with Scratch(handover.scratch_parent(into)) as scratch:
         unpacked = scratch.path / "bundle"
         manifest = _fetch(report.record, setup, unpacked, progress)
-        document, steps = migrate(members.document_in(unpacked))
+        document, steps = _migrated(unpacked, report.record)
         original = members.with_items(_validate(document, report.record), unpacked, _paths(manifest))
-        checkpoint, repairs = repair(original, scratch)
+        _agrees(original, report.record)
+        checkpoint, repairs = _repaired(original, scratch)
         report = report.model_copy(
             update={
                 "migrations": steps,
@@ -112,7 +119,7 @@ def restore(
 def _choose(chain: Chain, at: int | None) -> Record:
     """The numbered checkpoint, or else the newest record that has a bundle."""
     if at is not None:
-        record = chain.at(at)
+        record = chain.head.record
         if record.bundle is None:
             raise NoSuchRunError(
                 f"record {at} of run {chain.run} is a {record.kind} and holds no checkpoint",
@@ -149,7 +156,7 @@ def _judge(chain: Chain, record: Record, setup: Setup, accept: Collection[str], 
     return Report(
         run=chain.run,
         seq=record.seq,
-        newest=chain.head.record.seq,
+        newest=chain.newest,
         record=record,
         writer=chain.writer,
         freshness=verdicts,
@@ -171,9 +178,11 @@ def _undecided(record: Record) -> Blocker:
 
 def _warnings(chain: Chain, record: Record, verdicts: tuple[ProbeVerdict, ...]) -> tuple[str, ...]:
     warnings = [f"{v.probe} is UNKNOWN: {v.evidence}" for v in verdicts if v.state == "UNKNOWN"]
-    newest = chain.head.record.seq
-    if record.seq != newest:
-        warnings.append(f"this is checkpoint {record.seq} of {newest}; what came after it is not restored")
+    if record.seq != chain.newest:
+        warnings.append(
+            f"this is checkpoint {record.seq} of {chain.newest}; what came after it is not restored"
+            + ("" if chain.head.record.seq == chain.newest else " and was not looked at")
+        )
     warnings += [
         f"approval {approval.id} waits for a person: {approval.question}"
         for approval in record.plan.pending_approvals
@@ -187,11 +196,11 @@ def _refuse(report: Report) -> None:
     if not report.blockers:
         return
     kind = NeedsDecisionError if report.exit_code == NeedsDecisionError.exit_code else StaleCheckpointError
-    accepts = " ".join(f"--accept {blocker.accept}" for blocker in report.blockers)
+    accepts = " ".join(f"--accept {shlex.quote(blocker.accept)}" for blocker in report.blockers)
     raise kind(
         f"checkpoint {report.seq} of run {report.run} is not handed over: "
         + "; ".join(blocker.reason for blocker in report.blockers),
-        remedy=f"see `archiver restore {report.run} --plan`; to go on all the same: {accepts}",
+        remedy=f"see `archiver restore {shlex.quote(report.run)} --plan`; to go on all the same: {accepts}",
     )
 
 
@@ -201,7 +210,12 @@ def _fetch(record: Record, setup: Setup, into: Path, progress: Progress) -> Mani
     assert bundle is not None  # noqa: S101 - `_choose` takes no other record
     into.mkdir(mode=0o700)
     progress.stage("open and unpack", bundle.unpacked)
+    signed = (bundle.payload_sha256, bundle.payload_length)
     try:
+        with setup.store.open(bundle.name) as source:
+            found = age.payload_digest(source)
+        if found != signed:  # nothing of a bundle that was not signed is opened, let alone unpacked
+            raise _other_bundle(record)
         with (
             setup.store.open(bundle.name) as source,
             age.unseal(setup.identities, source, name=bundle.name) as opened,
@@ -210,13 +224,43 @@ def _fetch(record: Record, setup: Setup, into: Path, progress: Progress) -> Mani
             found = (opened.payload_sha256, opened.payload_length)
     except ObjectNotFoundError as error:
         raise _gone(record) from error
-    if found != (bundle.payload_sha256, bundle.payload_length):
-        raise DigestMismatchError(
-            f"{bundle.name} is not the bundle that record {record.seq} of run {record.run} signed"
-        )
-    if manifest.sha256 != bundle.manifest_sha256 or (manifest.run, manifest.seq) != (record.run, record.seq):
+    if found != signed:
+        raise _other_bundle(record)
+    said = (
+        bundle.manifest_sha256,
+        record.run,
+        record.seq,
+        record.schema_version,
+        bundle.members,
+        bundle.unpacked,
+    )
+    held = (
+        manifest.sha256,
+        manifest.run,
+        manifest.seq,
+        manifest.schema_version,
+        len(manifest.members),
+        manifest.unpacked,
+    )
+    if held != said:
         raise DigestMismatchError(f"{bundle.name} holds another manifest than its record signed")
     return manifest
+
+
+def _other_bundle(record: Record) -> DigestMismatchError:
+    name = record.bundle.name if record.bundle else ""
+    return DigestMismatchError(
+        f"{name} is not the bundle that record {record.seq} of run {record.run} signed"
+    )
+
+
+def _supported(record: Record) -> None:
+    if max(record.min_reader, record.schema_version) > SCHEMA_VERSION:
+        raise UnsupportedSchemaError(
+            f"checkpoint {record.seq} of run {record.run} has schema version {record.schema_version}; "
+            f"this release reads up to {SCHEMA_VERSION}",
+            remedy=f"install a checkpoint-archiver release that reads schema version {record.min_reader}",
+        )
 
 
 def _present(record: Record, setup: Setup) -> None:
@@ -237,13 +281,47 @@ def _paths(manifest: Manifest) -> frozenset[str]:
     return frozenset(entry.path for entry in manifest.members)
 
 
+def _migrated(unpacked: Path, record: Record) -> tuple[dict[str, Any], tuple[str, ...]]:
+    document = members.document_in(unpacked)
+    try:
+        if version_of(document) != record.schema_version:
+            raise ArchiveFormatError(
+                f"checkpoint {record.seq} of run {record.run} has another schema than its record"
+            )
+        return migrate(document)
+    except InvalidDocumentError as error:
+        raise ArchiveFormatError(f"checkpoint {record.seq} of run {record.run}: {error}") from error
+
+
+def _agrees(checkpoint: Checkpoint, record: Record) -> None:
+    """The plan was made from the record: what it says must be what the bundle holds."""
+    effects = effect_counts(checkpoint)
+    if (checkpoint.outcome, checkpoint.checkpoint_at, effects) != (
+        record.outcome,
+        record.checkpoint_at,
+        record.effects,
+    ):
+        raise ContextMismatchError(
+            f"the record of checkpoint {record.seq} of run {record.run} says something else than its bundle"
+        )
+
+
+def _repaired(checkpoint: Checkpoint, scratch: Scratch) -> tuple[Checkpoint, RepairReport]:
+    try:
+        return repair(checkpoint, scratch)
+    except (ValueError, RecursionError) as error:
+        raise ArchiveFormatError(
+            f"the transcript in the bundle is not what its dialect writes: {error}"
+        ) from error
+
+
 def _validate(document: dict[str, object], record: Record) -> Checkpoint:
     try:
         checkpoint = Checkpoint.model_validate(document)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        raise InvalidDocumentError(
+        raise ArchiveFormatError(
             f"checkpoint {record.seq} of run {record.run} is not valid: {place}: {first['msg']}"
         ) from error
     if (checkpoint.run_id, checkpoint.task_id) != (record.run, record.task):

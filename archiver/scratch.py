@@ -11,7 +11,6 @@ import stat
 import tempfile
 import time
 from contextlib import suppress
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -107,7 +106,7 @@ class Scratch:
 def _remove_abandoned(place: Path) -> None:
     """Remove the folders of processes that are gone: nobody holds a lock on them any more.
 
-    Only what is certainly such a folder: the exact form of its name, its mode, its owner, and the mark inside.
+    Only what is certainly such a folder: by the form of its name, its mode, its owner and the mark inside.
     """
     for folder in place.iterdir():
         if _NAME.fullmatch(folder.name) is None:

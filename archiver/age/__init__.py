@@ -1,6 +1,6 @@
 """The age v1 container (https://age-encryption.org/v1): seal to recipients, open with identities."""
 
-from archiver.age.container import Sealed, Sealer, read_header, seal, unseal
+from archiver.age.container import Sealed, Sealer, payload_digest, read_header, seal, unseal
 from archiver.age.hints import LABEL, hint
 from archiver.age.keys import generate, parse_identity, parse_recipient, read_identities, write_identity
 from archiver.age.protocols import Identity, Recipient
@@ -24,6 +24,7 @@ __all__ = [
     "hint",
     "parse_identity",
     "parse_recipient",
+    "payload_digest",
     "read_header",
     "read_identities",
     "seal",

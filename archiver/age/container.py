@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from archiver.age.stream import ChunkWriter, Unsealer
 from archiver.errors import HeaderError, HeaderMacError, KeyUnavailableError, UsageError
 
 _SHOWN = 8
+
+
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,18 @@ def unseal(identities: Iterable[Identity], source: BinaryIO, *, name: str = "the
         raise HeaderError(f"{name} is not a canonical age file: {error}") from error
     cipher = stream.payload_cipher(file_key, nonce)
     return Unsealer(feed, cipher, nonce, name=name, fingerprints=hints.hint(header))
+
+
+def payload_digest(source: BinaryIO) -> tuple[str, int]:
+    """SHA-256 (hex) and length of the payload of an age file, without opening it. `HeaderError`."""
+    feed = Feed(source)
+    headers.read(feed)
+    digest = hashlib.sha256()
+    length = 0
+    while block := feed.take(_BLOCK):
+        digest.update(block)
+        length += len(block)
+    return digest.hexdigest(), length
 
 
 def read_header(source: BinaryIO) -> Header:

@@ -26,7 +26,10 @@ def utc_text(moment: datetime) -> str:
 
 
 def _to_utc(moment: datetime) -> datetime:
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("the moment lies outside the years 1 to 9999 in UTC") from error
 
 
 Utc = Annotated[

@@ -14,7 +14,7 @@ SCHEMA_VERSION: Final = 2
 Outcome = Literal["running", "succeeded", "failed", "cancelled"]
 EffectStatus = Literal["proposed", "in_progress", "confirmed", "uncertain"]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Count = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 

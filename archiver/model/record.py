@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from archiver.model.base import Frozen, JsonValue, Utc
 from archiver.model.checkpoint import Approval, Budget, Count, Digest, Outcome, Spend
@@ -12,6 +12,7 @@ from archiver.model.checkpoint import Approval, Budget, Count, Digest, Outcome, 
 RECORD_FORMAT: Final = 1
 
 RetentionClass = Literal["live", "intermediate", "success", "failure", "hold", "record"]
+Version = Annotated[int, Field(ge=1, le=1_000_000)]
 RecordKind = Literal["checkpoint", "claim", "skipped"]
 
 
@@ -66,8 +67,8 @@ class Record(Frozen):
     task: str
     user: str | None = None
     seq: Annotated[int, Field(ge=1, le=99_999_999)]
-    schema_version: int
-    min_reader: int
+    schema_version: Version
+    min_reader: Version
     created_at: Utc
     checkpoint_at: Utc
     recorded_at: Utc
@@ -84,7 +85,7 @@ class Record(Frozen):
     effects: EffectCounts = EffectCounts()
     dialect: str = "opaque"
     probes: dict[str, JsonValue] = Field(default_factory=dict)
-    findings: dict[str, int] = Field(default_factory=dict)
+    findings: dict[str, Count] = Field(default_factory=dict)
     """Number of findings by rule."""
     left_out: Count = 0
     sizes: Sizes = Sizes()
@@ -96,3 +97,11 @@ class Record(Frozen):
     previous: Digest | None = None
     """SHA-256 of the body of the record with the number before; null for the first."""
     software: str = ""
+
+    @model_validator(mode="after")
+    def _kind_fits(self) -> Record:
+        if (self.bundle is None) != (self.kind != "checkpoint"):
+            raise ValueError(f"a {self.kind} {'has no' if self.bundle else 'needs a'} bundle")
+        if self.bundle is not None and any(not 0 < base < self.seq for base in self.bundle.bases):
+            raise ValueError("the bases of a bundle come before it")
+        return self

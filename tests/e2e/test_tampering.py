@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import tracemalloc
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from archiver import age, sign
+from archiver import age, records, sign
 from archiver.archive import Given, Options, Source, archive
+from archiver.catalog import Catalog
 from archiver.errors import (
     ArchiverError,
     BundleMissingError,
@@ -21,9 +24,13 @@ from archiver.errors import (
     KeyUnavailableError,
     LimitExceededError,
     MissingRecordError,
+    NeedsDecisionError,
+    RecordError,
+    StaleWriterError,
+    UnsupportedSchemaError,
     UntrustedWriterError,
 )
-from archiver.model import Record
+from archiver.model import Checkpoint, Effect, EffectCounts, Record
 from archiver.restore import plan, restore
 from archiver.scratch import PREFIX
 from archiver.setup import Setup
@@ -165,8 +172,6 @@ def test_a_bundle_deleted(setup: Setup, note: Path, tmp_path: Path) -> None:
 
 def test_a_run_from_another_store(setup: Setup, note: Path, tmp_path: Path) -> None:
     """The same keys, another store: a run copied over is not accepted."""
-    from datetime import UTC, datetime
-
     from archiver.config import load
     from archiver.setup import initialise, open_setup
 
@@ -206,10 +211,105 @@ def test_a_trusted_writer_cannot_continue_anothers_run(
         (Writer(name="a", key=mine.require_signing_key().public), Writer(name="b", key=second.public))
     )
     save(replace(mine, writers=both), note)
-    save(replace(mine, signing_key=second, writers=both), note)
+    with pytest.raises(StaleWriterError, match="key"):
+        save(replace(mine, signing_key=second, writers=both), note)
+    # One that does so all the same is found out.
+    link = Catalog(replace(mine, writers=both)).head(RUN)
+    assert link is not None
+    forged = link.record.model_copy(update={"seq": 2, "previous": link.sha256, "writer": second.public})
+    forge(replace(mine, signing_key=second), forged)
     error = restore_fails(replace(mine, writers=both), tmp_path / "out")
     assert isinstance(error, ChainError)
     assert "claim" in str(error)
+    restore(RUN, replace(mine, writers=both), into=tmp_path / "out", at=1)
+
+
+def forge(setup: Setup, record: Record, place: int | None = None) -> None:
+    """Sign and put a record of a writer who may say anything, over whatever is there."""
+    if record.bundle is not None:
+        name = record.bundle.name.rsplit("/", 1)[1]
+        bundle = record.bundle.model_copy(update={"name": f"bundles/{RUN}/{record.seq:08d}{name[8:]}"})
+        record = record.model_copy(update={"bundle": bundle})
+    overwrite(
+        record_at(setup, place or record.seq),
+        records.encode(record, setup.require_signing_key(), setup.recipients),
+    )
+
+
+@pytest.mark.parametrize(
+    ("lies", "kind", "exit_code"),
+    [
+        ({"min_reader": 99}, UnsupportedSchemaError, 5),
+        ({"schema_version": 3}, UnsupportedSchemaError, 5),
+        ({"schema_version": 1, "min_reader": 1}, DigestMismatchError, 4),
+        ({"outcome": "succeeded"}, ContextMismatchError, 4),
+        ({"task": "other"}, DigestMismatchError, 4),
+        ({"kind": "claim"}, RecordError, 4),
+        ({"bundle": None}, RecordError, 4),
+        ({"seq": 0}, RecordError, 4),
+        ({"previous": "0" * 64}, ChainError, 4),
+    ],
+)
+def test_a_trusted_writer_that_lies(
+    setup: Setup, note: Path, tmp_path: Path, lies: dict[str, object], kind: type[Exception], exit_code: int
+) -> None:
+    record = save(setup, note)
+    forge(setup, record.model_copy(update=lies), place=1)
+    error = restore_fails(setup, tmp_path / "out")
+    assert isinstance(error, kind), repr(error)
+    assert error.exit_code == exit_code
+
+
+def test_an_effect_that_the_record_keeps_quiet(setup: Setup, tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    effect = Effect(key="pay", tool="bank", status="uncertain")
+    made = Checkpoint(run_id=RUN, task_id="t", created_at=now, checkpoint_at=now, effects=(effect,))
+    record = archive(Source(checkpoint=made), setup).record
+    error = restore_fails(setup, tmp_path / "out")
+    assert isinstance(error, NeedsDecisionError)
+    assert "pay" in str(error)
+    forge(setup, record.model_copy(update={"effects": EffectCounts()}))
+    assert isinstance(restore_fails(setup, tmp_path / "out"), ContextMismatchError)
+
+
+def test_an_older_checkpoint_is_restored_past_a_damaged_end(setup: Setup, note: Path, tmp_path: Path) -> None:
+    save(setup, note)
+    save(setup, note)
+    path = record_at(setup, 2)
+    overwrite(path, path.read_bytes()[:-1])
+    assert "--at" in (restore_fails(setup, tmp_path / "out").remedy or "")
+    done = restore(RUN, setup, into=tmp_path / "out", at=1)
+    assert any("not looked at" in warning for warning in done.report.warnings)
+
+
+def test_a_record_with_a_far_number_costs_nothing_to_refuse(setup: Setup, note: Path, tmp_path: Path) -> None:
+    save(setup, note)
+    overwrite(record_at(setup, 99_999_999), b"")
+    tracemalloc.start()
+    error = restore_fails(setup, tmp_path / "out")
+    assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    tracemalloc.stop()
+    assert isinstance(error, MissingRecordError)
+    assert "2 to 99999998" in str(error)
+    restore(RUN, setup, into=tmp_path / "out", at=1)
+
+
+def test_a_bundle_that_nobody_signed_is_not_even_opened(
+    setup: Setup, note: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sealing needs only the public recipient: such a bundle must not reach decoder or file system."""
+    record = save(setup, note)
+    pieces: list[bytes] = []
+    sealer = age.seal(setup.recipients, pieces.append)
+    sealer.write(b"a bomb")
+    sealer.close()
+    overwrite(bundle_at(setup, record), b"".join(pieces))
+
+    def opened(*_: object, **__: object) -> None:
+        raise AssertionError("unpacked")
+
+    monkeypatch.setattr("archiver.restore.pack.unpack", opened)
+    assert isinstance(restore_fails(setup, tmp_path / "out"), DigestMismatchError)
 
 
 def test_a_wrong_key_says_which_would_open_it(setup: Setup, note: Path, tmp_path: Path) -> None:
