@@ -8,6 +8,7 @@ from typing import Final
 
 from archiver.redact import judge
 from archiver.redact.names import Names, Says
+from archiver.redact.negatives import says_nothing
 
 JUDGES: Final[dict[str, Callable[[bytes], bool]]] = {
     "password": judge.is_password,
@@ -18,6 +19,7 @@ JUDGES: Final[dict[str, Callable[[bytes], bool]]] = {
     "secret-data": judge.is_secret_data,
     "url-password": judge.is_url_password,
 }
+_MOST_NAMES = 20_000
 _LETTERS = re.compile(r"[^a-z0-9]+")
 
 
@@ -33,6 +35,7 @@ class Assigned:
         self.names = names
         self._generic = generic
         self._named: list[tuple[int, tuple[str, ...], re.Pattern[bytes]]] = []
+        self._by_name: dict[str, list[tuple[int, re.Pattern[bytes]]]] = {}
 
     def add(self, rule: int, words: Iterable[str], pattern: bytes) -> None:
         """A provider's format that counts beside names with one of these words."""
@@ -40,8 +43,21 @@ class Assigned:
 
     def rule(self, name: str, says: Says, value: bytes) -> int | None:
         """The index of the rule that says the value is secret, or None."""
-        plain = _LETTERS.sub("", name.lower())
-        for rule, words, pattern in self._named:
-            if any(word in plain for word in words) and pattern.fullmatch(value) is not None:
+        for rule, pattern in self._providers(name):
+            if pattern.fullmatch(value) is not None:
                 return None if says_nothing(value) else rule
         return self._generic if JUDGES[says](value) else None
+
+    def _providers(self, name: str) -> list[tuple[int, re.Pattern[bytes]]]:
+        """The formats of the providers whose words the name holds."""
+        found = self._by_name.get(name)
+        if found is None:
+            if len(self._by_name) > _MOST_NAMES:
+                self._by_name.clear()
+            plain = _LETTERS.sub("", name.lower())
+            found = self._by_name[name] = [
+                (rule, pattern)
+                for rule, words, pattern in self._named
+                if any(word in plain for word in words)
+            ]
+        return found

@@ -38,54 +38,51 @@ def form(
     rule: int,
     pattern: bytes,
     boundary: str,
-    width: int | None,
-    reach: int,
+    widths: tuple[int, ...],
     proof: Callable[[bytes], bool] | None,
 ) -> Confirm:
-    """Confirms a form: at its fixed place when the trigger has one width, else in a window of `reach` bytes.
+    """Confirms a form, which begins one of `widths` bytes before the end of its trigger.
 
     A checksum (`proof`) that is right makes up for a boundary that is not there.
     """
     find = re.compile(BEFORE[boundary] + b"(?:" + pattern + b")" + AFTER[boundary])
     loose = re.compile(pattern)
 
-    if width is not None:
-
-        def confirm_at(data: bytes, end: int) -> Spans:
-            match = find.match(data, end - width)
+    def confirm(data: bytes, end: int) -> Spans:
+        for width in widths:
+            start = end - width
+            if start < 0:
+                continue
+            match = find.match(data, start)
             if match is None and proof is not None:
-                match = loose.match(data, end - width)
+                match = loose.match(data, start)
                 match = match if match and proof(match[0]) else None
-            return ((*match.span(), rule),) if match and not is_filler(match[0]) else NOTHING
-
-        return confirm_at
-
-    def confirm_near(data: bytes, end: int) -> Spans:
-        for match in find.finditer(data, max(0, end - reach), end + _AHEAD):
-            if match.start() >= end:
-                break
-            if match.end() >= end and not is_filler(match[0]):
-                return ((*match.span(), rule),)
+            if match is not None and match.end() >= end:
+                return NOTHING if is_filler(match[0]) else ((*match.span(), rule),)
         return NOTHING
 
-    return confirm_near
+    return confirm
 
 
-def context(rule: int, pattern: bytes, reach: int, accept: Callable[[bytes], bool]) -> Confirm:
-    """Confirms text around a trigger: `pattern` begins at most `reach` bytes before its end.
+def context(
+    rule: int, trigger: bytes, pattern: bytes, reach: int, accept: Callable[[bytes], bool]
+) -> Confirm:
+    """Confirms text around a trigger: `pattern` begins where it does, and its group `secret` is the value.
 
-    Group `secret` is the value.
+    A trigger begins at most `reach` bytes before its end.
     """
+    lead = re.compile(trigger, re.IGNORECASE | re.DOTALL)
     find = re.compile(pattern)
 
     def confirm(data: bytes, end: int) -> Spans:
-        for match in find.finditer(data, max(0, end - reach), end + _AHEAD):
-            if match.start() >= end:
-                break
-            if match.end() >= end:
-                group = "secret" if match["secret"] is not None else "bare"
-                return ((*match.span(group), rule),) if accept(match[group]) else NOTHING
-        return NOTHING
+        candidate = None
+        for candidate in lead.finditer(data, max(0, end - reach), end):  # noqa: B007 - the last one is wanted
+            pass
+        match = find.match(data, candidate.start(), end + _AHEAD) if candidate is not None else None
+        if match is None or match.end() < end:
+            return NOTHING
+        group = "secret" if match["secret"] is not None else "bare"
+        return ((*match.span(group), rule),) if accept(match[group]) else NOTHING
 
     return confirm
 

@@ -20,6 +20,7 @@ from archiver.redact.tokens import Leaf, Path, Walk, decode, string_around
 
 Opaque = Callable[[Path], bool]
 _DEEPEST = 6
+_MANY = 500
 _LONGEST_NAME = 128
 _BATCH = 256 << 10
 _NESTED_LIMIT = 32 << 20
@@ -59,6 +60,8 @@ class Documents:
         `ends` as for `edits`, ascending. A trigger inside a string matters only if that string, decoded,
         holds a secret; any other trigger may be about keys and values, which only the walk knows.
         """
+        if len(ends) > _MANY:
+            return True
         done = 0
         for end in ends:
             if end <= done:

@@ -16,9 +16,10 @@ SEPARATOR: Final = b"\n\x00\n"
 # JSON text that writes printable ASCII or ESC as `\\u00XX` has to be decoded before triggers can see it.
 # `<`, `>`, `&` and `'`, which some writers always escape, are part of no token.
 _NEEDS_DECODING = Expression(rb"\\u00(1[bB]|2[0-57-9a-fA-F]|3[0-9abdfABDF]|[4-7][0-9a-fA-F])")
-_FREE_CONFIRMATIONS = 512
+_FREE_COST = 8_000
+_BYTES_A_COST = 16
+_CHEAP = 2
 _BACKSLASH = 0x5C
-_BYTES_A_CONFIRMATION = 40
 
 
 class Span(NamedTuple):
@@ -58,28 +59,35 @@ class Finder:
     def confirm(self, data: bytes, hits: list[Hit]) -> list[Span]:
         """The secrets that the given triggers lead to, in order, not overlapping.
 
-        Work is bounded: past one confirmation for so many bytes, the rest of the piece counts as one secret,
+        Work is bounded: past a cost that no honest text reaches, the rest of the piece counts as one secret,
         because text that dense in triggers is either an attack or full of secrets.
         """
         found: list[Span] = []
-        confirms = self.rules.confirms
-        budget = _FREE_CONFIRMATIONS + len(data) // _BYTES_A_CONFIRMATION
-        done_until = -1
-        for end, number in sorted(set(hits)):
-            if number >= self._confirmed or end <= done_until:
+        confirms, costs = self.rules.confirms, self.rules.costs
+        budget = _FREE_COST + len(data) // _BYTES_A_COST
+        flooded = covered = -1
+        last = None
+        for hit in sorted(hits):
+            end, number = hit
+            if hit == last or number >= self._confirmed or end <= flooded:
                 continue
-            if budget == 0:
-                done_until = data.find(SEPARATOR, end)
-                done_until = len(data) if done_until < 0 else done_until
-                found.append(Span(end, done_until, self.flood))
+            last = hit
+            cost = costs[number]
+            if end <= covered and cost > _CHEAP:  # only the format of a provider says more of what is found
                 continue
-            budget -= 1
+            if budget < 0:
+                flooded = data.find(SEPARATOR, end)
+                flooded = len(data) if flooded < 0 else flooded
+                found.append(Span(end, flooded, self.flood))
+                continue
+            budget -= cost
             for start, stop, rule in confirms[number](data, end):
                 # A backslash at the end belongs to an escape that was written out.
                 while stop > start and data[stop - 1] == _BACKSLASH:
                     stop -= 1  # noqa: PLW2901 - trimmed on purpose
                 if stop > start:
                     found.append(Span(start, stop, rule))
+                    covered = max(covered, stop)
         if found and b"[REDACTED:" in data:
             found = _beside_placeholders(data, found)
         return self._settle(found) if len(found) > 1 else found

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import re
 import string
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 _LOWER, _UPPER, _DIGIT = string.ascii_lowercase, string.ascii_uppercase, string.digits
@@ -41,6 +42,7 @@ _UUID = "{hexi:8}-{hexi:4}-{hexi:4}-{hexi:4}-{hexi:12}"
 _ENOUGH = 14
 _ENOUGH_AFTER_SHORT = 36
 _BEFORE = 4
+_MOST_WIDTHS = 64
 _UNBOUNDED = 4096
 
 
@@ -87,21 +89,35 @@ class Form:
         return cls(text, tuple(parts))
 
     def pattern(self) -> bytes:
-        """The exact `re` pattern, without boundaries."""
+        """The exact `re` pattern, without boundaries; a run is never given back where that cannot help."""
         out: list[str] = []
-        for part in self.parts:
+        for index, part in enumerate(self.parts):
             if isinstance(part, Run):
                 high = "" if part.high == _UNBOUNDED else str(part.high)
                 count = f"{{{part.low}}}" if part.low == part.high else f"{{{part.low},{high}}}"
-                out.append(f"[{part.body}]{count}")
+                out.append(f"[{part.body}]{count}{'+' if self._ends_run(index) else ''}")
             elif isinstance(part, tuple):
                 out.append("(?:" + "|".join(map(re.escape, part)) + ")")
             else:
                 out.append(re.escape(part))
         return "".join(out).encode()
 
-    def trigger(self) -> tuple[bytes, int | None, int]:
-        """The Vectorscan pattern, its width if it begins the form and has one, and how far back to look.
+    def _ends_run(self, index: int) -> bool:
+        """True when what follows a run cannot begin with a character of the run."""
+        run, after = self.parts[index], self.parts[index + 1 : index + 2]
+        if not isinstance(run, Run) or run.low == run.high:
+            return False
+        if not after:
+            return True
+        following = after[0]
+        if isinstance(following, Run):
+            return False
+        body = re.compile(f"[{run.body}]")
+        options = following if isinstance(following, tuple) else (following,)
+        return not any(option == "" or body.match(option) for option in options)
+
+    def trigger(self) -> tuple[bytes, tuple[int, ...]]:
+        """The Vectorscan pattern, and how many bytes before its end the form may begin in decoded text.
 
         It is the longest literal of the form and a few characters around it, so that the engine has something
         rare to look for; confirmation reads the rest. It matches whatever stands before or after, also where
@@ -110,24 +126,22 @@ class Form:
         anchor = self._anchor()
         # A short literal is common in base64, so more of what follows it is asked for.
         enough = _ENOUGH if self._size(anchor) > 3 else _ENOUGH_AFTER_SHORT
-        out, width, fixed = self._before(anchor)
+        out, asked = self._before(anchor)
+        widths = _sums(map(_widths, self.parts[:anchor]))
         for part in self.parts[anchor:]:
             if isinstance(part, Run):
-                count = min(part.low, enough - min(width, enough))
+                count = min(part.low, enough - min(asked, enough))
                 out.append(_trigger_run(part, count))
-                width += count
-                fixed = fixed and "/" not in part.body
-                if width >= enough or part.low != part.high or count < part.low:
+                asked += count
+                widths = _sums([widths, {count}])
+                if asked >= enough or part.low != part.high or count < part.low:
                     break
             else:
                 options = part if isinstance(part, tuple) else (part,)
                 out.append("(?:" + "|".join(map(_trigger_literal, options)) + ")")
-                fixed = (
-                    fixed and len({len(option) for option in options}) == 1 and "/" not in "".join(options)
-                )
-                width += max(map(len, options))
-        back = sum(part.high if isinstance(part, Run) else _longest(part) for part in self.parts[:anchor])
-        return "".join(out).encode(), width if fixed else None, min(back, 1024) + 2 * width
+                asked += max(map(len, options))
+                widths = _sums([widths, _widths(part)])
+        return "".join(out).encode(), tuple(sorted(widths, reverse=True))
 
     def _anchor(self) -> int:
         """Index of the longest literal; the first part where there is none."""
@@ -137,13 +151,13 @@ class Form:
         part = self.parts[index]
         return 0 if isinstance(part, Run) else _shortest(part)
 
-    def _before(self, anchor: int) -> tuple[list[str], int, bool]:
+    def _before(self, anchor: int) -> tuple[list[str], int]:
         """A few characters of the run before the anchor."""
         part = self.parts[anchor - 1] if anchor else None
         if not isinstance(part, Run):
-            return [], 0, anchor == 0
+            return [], 0
         count = min(part.low, _BEFORE)
-        return [_trigger_run(part, count)], count, False
+        return [_trigger_run(part, count)], count
 
     def sample(self, rng: random.Random) -> str:
         """One value of this form."""
@@ -178,8 +192,19 @@ def _part(match: re.Match[str], form: str) -> Part:
     return Run(name, least, most)
 
 
-def _longest(part: str | tuple[str, ...]) -> int:
-    return len(part) if isinstance(part, str) else max(map(len, part))
+def _widths(part: Part) -> set[int]:
+    if isinstance(part, Run):
+        if part.high - part.low > _MOST_WIDTHS:
+            raise FormError("a run before the longest literal of a form has too many lengths")
+        return set(range(part.low, part.high + 1))
+    return {len(option) for option in (part if isinstance(part, tuple) else (part,))}
+
+
+def _sums(sets: Iterable[set[int]]) -> set[int]:
+    total = {0}
+    for widths in sets:
+        total = {one + other for one in total for other in widths}
+    return total
 
 
 def _shortest(part: str | tuple[str, ...]) -> int:

@@ -107,11 +107,6 @@ def is_url_password(value: bytes) -> bool:
     return not says_nothing(value) and value.lower() not in _NO_PASSWORDS
 
 
-_NO_PASSWORDS = frozenset(
-    {b"password", b"pass", b"pwd", b"secret", b"token", b"port", b"passwd", b"pw", b"p"}
-)
-
-
 def is_secret_data(value: bytes) -> bool:
     """A value of a Kubernetes Secret: base64 of anything that is no placeholder."""
     raw = _unbase64(value)

@@ -16,11 +16,12 @@ _NOTHING = re.compile(
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
 _REFERS = re.compile(
-    rb"^<|\$\{|\$\([A-Za-z_]|\{\{|\#\{|<[A-Za-z_ \-]+>|%\([a-z]|\.\.\.|\xe2\x80\xa6|\*\*\*\*|(?i:xxxx)|\[REDACTED[:\]]"
+    rb"^<|\$\{|\$\([A-Za-z_]|\{\{|\#\{|<[A-Za-z_ \-]+>|%\([a-z]|\.\.\."
+    rb"|\xe2\x80\xa6|\*\*\*\*|(?i:xxxx)|\[REDACTED[:\]]"
 )
 _EXAMPLE = re.compile(
-    rb"(?:^|[^a-z])(?:(?:your|my|some|the|insert|replace|enter|add|put|use)[_\- ]|(?:example|sample|placeholder"
-    rb"|change_?-?me|dummy|fake|redacted|removed|hidden|masked|todo|fixme|not-?_?(?:a-?_?)?real|goes-?_?here|here"
+    rb"(?:^|[^a-z])(?:(?:your|my|some|the|insert|replace|enter|add|put|use)[_\- ]|(?:example|sample"
+    rb"|placeholder|change_?-?me|dummy|fake|redacted|removed|hidden|masked|todo|fixme|not-?_?(?:a-?_?)?real|goes-?_?here|here"
     rb"|invalid)(?:[^a-z]|$))|example|1234567890abcdef|abcdef1234567890|0123456789|deadbeef",
     re.IGNORECASE,
 )

@@ -34,6 +34,8 @@ _HEAD = frozenset({"id", "kind", "about", "source", "match", "reject"})
 _FORMAT = _HEAD | {"forms", "boundary", "named", "beside", "checksum"}
 _CONTEXT = _HEAD | {"trigger", "pattern", "reach", "code", "judge"}
 
+_COST_FORM, _COST_CONTEXT, _COST_CODED = 2, 8, 20
+
 
 class RuleError(ValueError):
     """A rule that cannot be used."""
@@ -65,6 +67,7 @@ class RuleSet:
     rules: list[Rule] = field(default_factory=list)
     expressions: list[Expression] = field(default_factory=list)
     confirms: list[Confirm] = field(default_factory=list)
+    costs: list[int] = field(default_factory=list)
     version: str = ""
 
     def index(self, rule_id: str) -> int:
@@ -81,9 +84,10 @@ class RuleSet:
         self.rules.append(rule)
         return len(self.rules) - 1
 
-    def trigger(self, expression: Expression, confirmer: Confirm) -> None:
-        """One more trigger."""
+    def trigger(self, expression: Expression, confirmer: Confirm, cost: int) -> None:
+        """One more trigger; `cost` is what a confirmation takes, in microseconds or so."""
         self.expressions.append(expression)
+        self.costs.append(cost)
         self.confirms.append(confirmer)
 
 
@@ -147,7 +151,11 @@ def _names(documents: list[tuple[str, Mapping[str, Any]]]) -> RuleSet:
             "https://12factor.net/config",
         )
     )
-    made.trigger(Expression(made.assigned.names.trigger(), caseless=True), confirm.assignment(made.assigned))
+    made.trigger(
+        Expression(made.assigned.names.trigger(), caseless=True),
+        confirm.assignment(made.assigned),
+        _COST_CONTEXT,
+    )
     return made
 
 
@@ -197,9 +205,9 @@ def _format(made: RuleSet, table: Mapping[str, Any]) -> None:
     index = made.add(rule)
     proof = CHECKSUMS[table["checksum"]] if "checksum" in table else None
     for form in rule.forms:
-        trigger, width, reach = form.trigger()
-        confirmer = confirm.form(index, form.pattern(), boundary, width, reach + 8, proof)
-        made.trigger(Expression(trigger), confirmer)
+        trigger, widths = form.trigger()
+        confirmer = confirm.form(index, form.pattern(), boundary, widths, proof)
+        made.trigger(Expression(trigger), confirmer, _COST_FORM)
     if rule.named:
         pattern = b"|".join(form.pattern() for form in rule.beside)
         made.assigned.add(index, rule.named, pattern)
@@ -211,5 +219,7 @@ def _context(made: RuleSet, table: Mapping[str, Any]) -> None:
         confirmer = confirm.shaped(index, _CODED[table["code"]])
     else:
         accept = JUDGES[table["judge"]]
-        confirmer = confirm.context(index, table["pattern"].encode(), int(table.get("reach", 64)), accept)
-    made.trigger(Expression(table["trigger"].encode(), caseless=True), confirmer)
+        pattern, reach = table["pattern"].encode(), int(table.get("reach", 64))
+        confirmer = confirm.context(index, table["trigger"].encode(), pattern, reach, accept)
+    cost = _COST_CODED if "code" in table else _COST_CONTEXT
+    made.trigger(Expression(table["trigger"].encode(), caseless=True), confirmer, cost)

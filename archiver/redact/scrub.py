@@ -16,8 +16,8 @@ from archiver.errors import RedactionUnavailableError
 from archiver.redact.documents import Documents, Edit
 from archiver.redact.exact import ExactMatcher
 from archiver.redact.finder import Finder
-from archiver.redact.negatives import is_scrambled
 from archiver.redact.ledger import KNOWN, Ledger
+from archiver.redact.negatives import is_scrambled
 from archiver.redact.texts import Texts
 
 Write = Callable[[bytes], object]

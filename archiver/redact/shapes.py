@@ -30,6 +30,7 @@ _PEM_LAST = re.compile(
     + _PEM_FOLLOWS
 )
 _PEM_CHECK = re.compile(_PEM_LEAD + rb"=[A-Za-z0-9+/]{4}" + _PEM_FOLLOWS)
+_PEM_NEXT = (b"\n", b"\r", b"\\", b" ", b'"', b"'", b",", b"+")
 _PEM_MOST = 32_768
 
 
@@ -37,6 +38,8 @@ def pem(data: bytes, end: int) -> Places:
     """Confirms a private key in PEM or armour, with or without its END line, however its lines are broken."""
     head = _PEM_HEAD.search(data, max(0, end - 64), end + 64)
     if head is None:
+        return ()
+    if data[head.end() : head.end() + 1] not in _PEM_NEXT:
         return ()
     limit = min(len(data), head.end() + _PEM_MOST)
     at, body = head.end(), 0
@@ -64,9 +67,12 @@ _MANIFEST_REACH = 8192
 
 def manifest(data: bytes, end: int) -> Places:
     """Confirms the data of a Kubernetes Secret, in YAML or JSON; the trigger ends at `kind: Secret`."""
-    low = max(0, end - _MANIFEST_REACH, data.rfind(b"\x00", 0, end) + 1, data.rfind(b"\n---", 0, end) + 1)
-    stops = [at for at in (data.find(b"\x00", end), data.find(b"\n---", end)) if at >= 0]
-    high = min(len(data), end + _MANIFEST_REACH, *stops)
+    floor, ceiling = max(0, end - _MANIFEST_REACH), min(len(data), end + _MANIFEST_REACH)
+    low = max(floor, data.rfind(b"\x00", floor, end) + 1, data.rfind(b"\n---", floor, end) + 1)
+    stops = [data.find(sign, end, ceiling) for sign in (b"\x00", b"\n---")]
+    high = min([ceiling, *(at for at in stops if at >= 0)])
+    if data.find(b"ata", low, high) < 0:
+        return ()
     spans: list[tuple[int, int]] = []
     for block in _JSON_DATA.finditer(data, low, high):
         spans += [
@@ -83,10 +89,8 @@ def manifest(data: bytes, end: int) -> Places:
     return tuple(spans)
 
 
-_COOKIE = re.compile(
-    rb"(?:[A-Za-z0-9_.\-]*(?:sess|sid|auth|token|jwt|login|remember|user)[A-Za-z0-9_.\-]*)=(?P<secret>[^\s;,\"'\\\x00]{8,4096})",
-    re.IGNORECASE,
-)
+_COOKIE = re.compile(rb"(?P<name>[A-Za-z0-9_.\-]{1,64})=(?P<secret>[^\s;,\"'\\\x00]{8,4096})")
+_SESSION = re.compile(rb"sess|sid|auth|token|jwt|login|remember|user", re.IGNORECASE)
 
 
 def cookie(data: bytes, end: int) -> Places:
@@ -95,5 +99,5 @@ def cookie(data: bytes, end: int) -> Places:
     return tuple(
         match.span("secret")
         for match in _COOKIE.finditer(data, end, stop if stop >= 0 else min(len(data), end + 4096))
-        if judge.is_token(match["secret"])
+        if _SESSION.search(match["name"]) and judge.is_token(match["secret"])
     )

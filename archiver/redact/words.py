@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from itertools import pairwise, product
 from typing import Final
 
 # The 220 commonest pairs in the identifiers of Python's standard library, counted for this table; they make
@@ -13,18 +13,15 @@ _GROUPS: Final = (
     "iabcdefglmnoprstvz ke ladeilostuy mabeiopsu nacdefginostuv oabcdgilmnoprstuvw paehiloprstu qu "
     "racdegikmnorstuvy sacehiopstu tacehioprstuy uabceilmnprst vaei waeio xept yps ze "
 )
-_COMMON: Final = frozenset((group[0] + second).encode() for group in _GROUPS.split() for second in group[1:])
-_ENOUGH = 100
-_RUN = re.compile(rb"[a-z]+")
+_COMMON: Final = frozenset((ord(group[0]), ord(second)) for group in _GROUPS.split() for second in group[1:])
+_ALL: Final = frozenset(product(range(ord("a"), ord("z") + 1), repeat=2))
+_ENOUGH = 80
 
 
 def pairs(value: bytes) -> tuple[int, int]:
     """How many pairs of adjacent letters are common ones, and how many there are, whatever their case.
 
-    The first hundred bytes tell enough.
+    The first 80 bytes tell enough.
     """
-    common = count = 0
-    for run in _RUN.findall(value[:_ENOUGH].lower()):
-        count += len(run) - 1
-        common += sum(run[at : at + 2] in _COMMON for at in range(len(run) - 1))
-    return common, count
+    found = list(pairwise(value[:_ENOUGH].lower()))
+    return sum(map(_COMMON.__contains__, found)), sum(map(_ALL.__contains__, found))

@@ -35,7 +35,7 @@ def _expressions(word: bytes) -> list[Expression]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path / "archiver" / "redact"
+    return cache._folder()
 
 
 def test_a_database_is_kept_privately_and_loaded_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
