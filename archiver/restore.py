@@ -14,17 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from archiver import age, freshness, handover, members, pack
+from archiver import bundles, freshness, handover, members
 from archiver.catalog import Catalog, Chain
 from archiver.errors import (
     ArchiveFormatError,
-    BundleMissingError,
     ContextMismatchError,
     DigestMismatchError,
     InvalidDocumentError,
     NeedsDecisionError,
     NoSuchRunError,
-    ObjectNotFoundError,
     StaleCheckpointError,
     UnsupportedSchemaError,
 )
@@ -38,7 +36,7 @@ from archiver.repair import RepairReport, repair
 from archiver.scratch import Scratch
 
 if TYPE_CHECKING:
-    from archiver.model.manifest import Manifest
+    from archiver.scratch import Scratch
     from archiver.setup import Setup
 
 EFFECTS = "effects"
@@ -69,7 +67,7 @@ def plan(
     chain = Catalog(setup).chain(run, upto=at)
     record = _choose(chain, at)
     _supported(record)
-    _present(record, setup)
+    bundles.check_present(record, setup)
     return _judge(chain, record, setup, accept, now or datetime.now(UTC))
 
 
@@ -92,11 +90,11 @@ def restore(
     progress = progress or Silent()
     report = plan(run, setup, at=at, accept=accept, now=now)
     _refuse(report)
-    with Scratch(handover.scratch_parent(into)) as scratch:
+    with handover.target(into) as scratch:
         unpacked = scratch.path / "bundle"
-        manifest = _fetch(report.record, setup, unpacked, progress)
+        manifest = bundles.fetch(report.record, setup, unpacked, progress)
         document, steps = _migrated(unpacked, report.record)
-        original = members.with_items(_validate(document, report.record), unpacked, _paths(manifest))
+        original = members.with_items(_validate(document, report.record), unpacked, manifest)
         _agrees(original, report.record)
         checkpoint, repairs = _repaired(original, scratch)
         report = report.model_copy(
@@ -204,56 +202,6 @@ def _refuse(report: Report) -> None:
     )
 
 
-def _fetch(record: Record, setup: Setup, into: Path, progress: Progress) -> Manifest:
-    """Open and unpack the bundle into a private folder and prove that it is the one the record signed."""
-    bundle = record.bundle
-    assert bundle is not None  # noqa: S101 - `_choose` takes no other record
-    into.mkdir(mode=0o700)
-    progress.stage("open and unpack", bundle.unpacked)
-    signed = (bundle.payload_sha256, bundle.payload_length)
-    try:
-        with setup.store.open(bundle.name) as source:
-            found = age.payload_digest(source)
-        if found != signed:  # nothing of a bundle that was not signed is opened, let alone unpacked
-            raise _other_bundle(record)
-        with (
-            setup.store.open(bundle.name) as source,
-            age.unseal(setup.identities, source, name=bundle.name) as opened,
-        ):
-            manifest = pack.unpack(opened, into, limits=setup.settings.limits, progress=progress)
-            found = (opened.payload_sha256, opened.payload_length)
-    except ObjectNotFoundError as error:
-        raise _gone(record) from error
-    if found != signed:
-        raise _other_bundle(record)
-    said = (
-        bundle.manifest_sha256,
-        record.run,
-        record.seq,
-        record.schema_version,
-        bundle.members,
-        bundle.unpacked,
-    )
-    held = (
-        manifest.sha256,
-        manifest.run,
-        manifest.seq,
-        manifest.schema_version,
-        len(manifest.members),
-        manifest.unpacked,
-    )
-    if held != said:
-        raise DigestMismatchError(f"{bundle.name} holds another manifest than its record signed")
-    return manifest
-
-
-def _other_bundle(record: Record) -> DigestMismatchError:
-    name = record.bundle.name if record.bundle else ""
-    return DigestMismatchError(
-        f"{name} is not the bundle that record {record.seq} of run {record.run} signed"
-    )
-
-
 def _supported(record: Record) -> None:
     if max(record.min_reader, record.schema_version) > SCHEMA_VERSION:
         raise UnsupportedSchemaError(
@@ -261,24 +209,6 @@ def _supported(record: Record) -> None:
             f"this release reads up to {SCHEMA_VERSION}",
             remedy=f"install a checkpoint-archiver release that reads schema version {record.min_reader}",
         )
-
-
-def _present(record: Record, setup: Setup) -> None:
-    """A plan that cannot be carried out is no plan: the bundle must at least be there."""
-    assert record.bundle is not None  # noqa: S101 - `_choose` takes no other record
-    try:
-        setup.store.head(record.bundle.name)
-    except ObjectNotFoundError as error:
-        raise _gone(record) from error
-
-
-def _gone(record: Record) -> BundleMissingError:
-    name = record.bundle.name if record.bundle else ""
-    return BundleMissingError(f"the bundle of checkpoint {record.seq} of run {record.run} is gone: {name}")
-
-
-def _paths(manifest: Manifest) -> frozenset[str]:
-    return frozenset(entry.path for entry in manifest.members)
 
 
 def _migrated(unpacked: Path, record: Record) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from archiver import age, layout, pack
+from archiver import bundles, layout
 from archiver.catalog import Catalog
-from archiver.errors import ArchiverError, BundleMissingError, DigestMismatchError, InvalidNameError
+from archiver.errors import ArchiverError, InvalidNameError
 from archiver.model.record import Record
 from archiver.progress import Progress, Silent
 from archiver.scratch import Scratch
@@ -75,25 +75,11 @@ def _run(
 
 
 def _bundle(record: Record, setup: Setup, deep: bool, progress: Progress) -> None:
-    bundle = record.bundle
-    assert bundle is not None  # noqa: S101 - the caller asked for records with a bundle
-    try:
-        info = setup.store.head(bundle.name)
-    except ArchiverError as error:
-        raise BundleMissingError(f"{bundle.name} is not in the store") from error
-    if info.size <= bundle.payload_length:
-        raise DigestMismatchError(f"{bundle.name} is shorter than the payload that was signed")
     if not deep:
+        bundles.check_present(record, setup)
         return
-    with (
-        Scratch() as scratch,
-        setup.store.open(bundle.name) as source,
-        age.unseal(setup.identities, source, name=bundle.name) as opened,
-    ):
-        manifest = pack.unpack(opened, scratch.path, limits=setup.settings.limits, progress=progress)
-        found = (opened.payload_sha256, opened.payload_length, manifest.sha256)
-    if found != (bundle.payload_sha256, bundle.payload_length, bundle.manifest_sha256):
-        raise DigestMismatchError(f"{bundle.name} is not the bundle that record {record.seq} signed")
+    with Scratch() as scratch:
+        bundles.fetch(record, setup, scratch.path / "bundle", progress)
 
 
 def _strangers(setup: Setup) -> Iterator[Finding]:

@@ -308,7 +308,7 @@ def test_a_bundle_that_nobody_signed_is_not_even_opened(
     def opened(*_: object, **__: object) -> None:
         raise AssertionError("unpacked")
 
-    monkeypatch.setattr("archiver.restore.pack.unpack", opened)
+    monkeypatch.setattr("archiver.bundles.pack.unpack", opened)
     assert isinstance(restore_fails(setup, tmp_path / "out"), DigestMismatchError)
 
 
