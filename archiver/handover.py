@@ -5,12 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import shlex
+import shutil
+import unicodedata
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import accumulate, count
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from archiver import jsonio, members
-from archiver.errors import AlreadyExistsError, InputNotFoundError, StoreFullError
+from archiver.errors import AlreadyExistsError, ArchiverError, InputNotFoundError, StoreFullError
 from archiver.model import Checkpoint, Items, Transcript, TranscriptPart
 from archiver.model.report import RestoreReport
 from archiver.report_text import markdown
@@ -23,6 +27,10 @@ ORIGINAL = "original"
 FULL = "full"
 REPORT = "report.json"
 REPORT_TEXT = "REPORT.md"
+_DEPTH = 16
+"""Components of a path below the transcript's folder."""
+_MOUNTED = (errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM, errno.EROFS)
+"""What renaming onto an empty folder says of a mount point, and of one in a folder that cannot be changed."""
 
 
 def check_target(into: Path) -> None:
@@ -37,14 +45,36 @@ def check_target(into: Path) -> None:
         )
 
 
-def scratch_parent(into: Path) -> Path:
-    """The folder beside the target, made if need be, so that the last step is one rename."""
+@contextmanager
+def target(into: Path) -> Iterator[Scratch]:
+    """A scratch folder beside the target, so that the last step is one rename.
+
+    Parents that are missing are made, and removed again when the work fails. Beside an existing folder whose
+    parent cannot be written, the scratch folder lies with other temporary files.
+    """
     parent = into.absolute().parent
+    made: list[Path] = []
     try:
-        parent.mkdir(parents=True, exist_ok=True)
+        _make(parent, made)
+        elsewhere = into.is_dir() and not os.access(parent, os.W_OK | os.X_OK)
+        with Scratch(None if elsewhere else parent) as scratch:
+            yield scratch
+    except BaseException:
+        for folder in reversed(made):
+            with suppress(OSError):  # somebody else has put something there
+                folder.rmdir()
+        raise
+
+
+def _make(folder: Path, made: list[Path]) -> None:
+    """Make the folder and the parents that are missing; `made` is told of each."""
+    try:
+        for place in reversed((folder, *folder.parents)):
+            if not place.is_dir():
+                place.mkdir()
+                made.append(place)
     except OSError as error:
-        raise InputNotFoundError(f"{parent} cannot be made: {error.strerror}") from error
-    return parent
+        raise InputNotFoundError(f"{folder} cannot be made: {error.strerror}") from error
 
 
 def write(
@@ -74,22 +104,85 @@ def write(
         _write(out / REPORT_TEXT, markdown(report, checkpoint).encode())
         _rename(out, into)
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        raise StoreFullError(
-            f"the checkpoint could not be written to {into}: {error.strerror}",
-            remedy="free some disk space" if full else "choose another folder with --into",
-        ) from error
+        raise _failed(into, error) from error
     return report
+
+
+def _failed(into: Path, error: OSError) -> ArchiverError:
+    said = f"the checkpoint could not be written to {into}: {error.strerror}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+        return StoreFullError(
+            said, remedy=f"free some space on the disk of {into.absolute().parent}, or choose another --into"
+        )
+    return InputNotFoundError(said, remedy="choose another folder with --into")
 
 
 def _rename(out: Path, into: Path) -> None:
     try:
         out.rename(into)  # onto an empty folder this is atomic too; onto anything else it fails
     except OSError as error:
-        raise AlreadyExistsError(
-            f"{into} came into being meanwhile; nothing is written over", remedy="choose another --into"
-        ) from error
+        if error.errno in _MOUNTED and into.is_dir():
+            _fill(out, into)
+        elif error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+            raise _in_the_way(into) from error
+        else:
+            raise
     fsync_folder(into.absolute().parent)
+
+
+def _in_the_way(into: Path) -> AlreadyExistsError:
+    return AlreadyExistsError(
+        f"{into} came into being meanwhile; nothing is written over", remedy="choose another --into"
+    )
+
+
+def _check_empty(into: Path, but: Path | None = None) -> None:
+    if any(path != but for path in into.iterdir()):
+        raise _in_the_way(into)
+
+
+def _fill(out: Path, into: Path) -> None:
+    """Put what is finished into the empty folder `into`, the report last: it says that all is there.
+
+    For a folder that no rename replaces. All is copied to its disk before the first of it appears.
+    """
+    _check_empty(into)
+    moved: list[Path] = []
+    try:
+        with Scratch(into) as near:
+            copy = near.path / "out"
+            _copy(out, copy)
+            _check_empty(into, but=near.path)
+            for entry in sorted(copy.iterdir(), key=lambda path: (path.name == REPORT, path.name)):
+                if entry.name == REPORT:
+                    fsync_folder(into)
+                moved.append(entry.rename(into / entry.name))
+    except BaseException:
+        for path in reversed(moved):
+            _remove(path)
+        raise
+    fsync_folder(into)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file or folder to a new private one, and through to the disk."""
+    if source.is_dir():
+        target.mkdir(mode=0o700)
+        for entry in source.iterdir():
+            _copy(entry, target / entry.name)
+        fsync_folder(target)
+        return
+    with source.open("rb") as old, _new(target) as new:
+        shutil.copyfileobj(old, new, 1 << 20)
+        new.flush()
+        os.fsync(new.fileno())
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _write_transcript(transcript: Transcript, folder: Path) -> None:
@@ -111,21 +204,46 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def native_paths(transcript: Transcript) -> tuple[PurePosixPath, ...]:
-    """Where each part goes below the transcript's folder: its own name if that is safe, else a number."""
-    taken: set[str] = set()
+    """Where each part goes below the transcript's folder: its own name if it is safe and free, or a number.
+
+    No path is another or a folder of another, also where a file system takes letters of either case, or
+    either way of writing an accent, for the same.
+    """
+    files: set[str] = set()
+    folders: set[str] = set()
     paths = []
     for number, part in enumerate(transcript.parts, start=1):
-        name = part.name if _safe(part.name) and part.name.lower() not in taken else f"part-{number:04d}"
-        taken |= {name.lower(), *(str(parent).lower() for parent in PurePosixPath(name).parents)}
+        for name in _names(part.name, number):
+            *above, key = _keys(name)
+            if key not in files and key not in folders and files.isdisjoint(above):
+                break
+        files.add(key)
+        folders.update(above)
         paths.append(PurePosixPath(name))
     return tuple(paths)
 
 
+def _names(name: str, number: int) -> Iterator[str]:
+    """The part's own name if it is safe, then numbered ones without end."""
+    if _safe(name):
+        yield name
+    yield f"part-{number:04d}"
+    for more in count(2):
+        yield f"part-{number:04d}-{more}"
+
+
+def _keys(name: str) -> list[str]:
+    """What a file system may know the folders of a path and the path by, the path last."""
+    same = unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).casefold())
+    return list(accumulate(same.split("/"), "{}/{}".format))
+
+
 def _safe(name: str) -> bool:
-    """A relative path that stays below its folder, in printable characters."""
+    """A relative path that stays below its folder and not deep, in printable characters."""
     pieces = name.split("/")
     return (
         0 < len(name) <= 400
+        and len(pieces) <= _DEPTH
         and name.isprintable()
         and "\\" not in name
         and all(piece not in ("", ".", "..") and len(piece.encode()) <= 200 for piece in pieces)

@@ -10,12 +10,14 @@ from typing import Any, Final
 from archiver import jsonio
 from archiver.errors import ArchiveFormatError
 from archiver.model import Checkpoint, Frozen, Items, Member, Receipt, Transcript
+from archiver.model.manifest import Manifest
 
 STATE = "checkpoint.json"
 EFFECTS = "effects.jsonl"
 EVIDENCE = "evidence.jsonl"
 RECEIPT = "receipt.json"
 
+_SEGMENTS = ("transcript/", "full/")
 _PARTS = {"parts": {"__all__": {"items": True}}}
 ITEMS: Final[dict[str, Any]] = {"transcript": _PARTS, "full_transcript": _PARTS}
 """What to leave out of a checkpoint's document where its items lie in files of their own."""
@@ -62,30 +64,42 @@ def receipt_in(folder: Path) -> Receipt:
         raise ArchiveFormatError(f"{RECEIPT} does not have the shape of a receipt") from error
 
 
-def with_items(checkpoint: Checkpoint, folder: Path, known: frozenset[str]) -> Checkpoint:
+def with_items(checkpoint: Checkpoint, folder: Path, manifest: Manifest) -> Checkpoint:
     """The checkpoint with each part's items read from its segments in `folder`.
 
-    `known` are the paths that the manifest lists: a segment elsewhere is refused, wherever it points.
+    `manifest` is the bundle's own: a segment is one of its files below `transcript/` or `full/`, and is named
+    once in the whole checkpoint. `ArchiveFormatError` for every other.
     """
+    if elsewhere := [entry.path for entry in manifest.members if entry.bundle is not None]:
+        raise ArchiveFormatError(
+            f"{elsewhere[0]} and {len(elsewhere) - 1} more members lie in earlier bundles",
+            remedy="incremental bundles need a newer release of checkpoint-archiver",
+        )
+    sizes = {entry.path: entry.size for entry in manifest.here() if entry.path.startswith(_SEGMENTS)}
     return checkpoint.model_copy(
         update={
-            name: _filled(transcript, folder, known)
+            name: _filled(transcript, folder, sizes)
             for name in ("transcript", "full_transcript")
             if (transcript := getattr(checkpoint, name)) is not None
         }
     )
 
 
-def _filled(transcript: Transcript, folder: Path, known: frozenset[str]) -> Transcript:
+def _filled(transcript: Transcript, folder: Path, sizes: dict[str, int]) -> Transcript:
+    """The transcript with its items; takes the segments that it names out of `sizes`."""
     parts = []
     for part in transcript.parts:
         if not part.segments:
             parts.append(part)
             continue
-        if strange := [segment for segment in part.segments if segment not in known]:
-            raise ArchiveFormatError(f"{STATE} names segments that the bundle does not hold: {strange[:3]!r}")
+        size = 0
+        for segment in part.segments:
+            if segment not in sizes:
+                raise ArchiveFormatError(
+                    f"{STATE} names a segment twice, or one that the bundle does not hold: {segment!r:.200}"
+                )
+            size += sizes.pop(segment)
         paths = tuple(folder / segment for segment in part.segments)
-        size = sum(path.stat().st_size for path in paths)
         items = Items.in_files(paths, count=None, size=size, raw=part.media == "raw")
         parts.append(part.model_copy(update={"items": items}))
     return transcript.model_copy(update={"parts": tuple(parts)})
@@ -97,17 +111,22 @@ def _lines(models: Iterable[Frozen]) -> bytes:
 
 def _read_json(folder: Path, name: str) -> Any:
     try:
-        return jsonio.exact((folder / name).read_bytes())
-    except FileNotFoundError as error:
-        raise ArchiveFormatError(f"the bundle holds no {name}") from error
+        return jsonio.exact(_read(folder, name))
     except ValueError as error:
         raise ArchiveFormatError(f"{name} is not JSON: {error}") from error
 
 
 def _read_lines(folder: Path, name: str) -> list[Any]:
     try:
-        return [jsonio.exact(line) for line in (folder / name).read_bytes().splitlines()]
-    except FileNotFoundError as error:
-        raise ArchiveFormatError(f"the bundle holds no {name}") from error
+        return [jsonio.exact(line) for line in _read(folder, name).splitlines()]
     except ValueError as error:
         raise ArchiveFormatError(f"{name} is not JSON lines: {error}") from error
+
+
+def _read(folder: Path, name: str) -> bytes:
+    try:
+        return (folder / name).read_bytes()
+    except FileNotFoundError as error:
+        raise ArchiveFormatError(f"the bundle holds no {name}") from error
+    except OSError as error:
+        raise ArchiveFormatError(f"the bundle holds no {name} that can be read: {error.strerror}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from archiver.errors import InputNotFoundError
+from archiver.errors import ArchiverError, InputNotFoundError, StoreFullError
 
 PREFIX = ".checkpoint-archiver-scratch-"
 _NAME = re.compile(re.escape(PREFIX) + r"[a-z0-9_]{8}")
@@ -35,16 +36,22 @@ class Spooled:
 
 
 class Spool:
-    """Writes one private file and hashes it on the way."""
+    """Writes one private file and hashes it on the way; `StoreFullError` where its disk has no room."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.size = 0
         self._hash = hashlib.sha256()
-        self._file = path.open("xb", buffering=1 << 18)
+        try:
+            self._file = path.open("xb", buffering=1 << 18)
+        except OSError as error:
+            raise self._failed(error) from error
 
     def write(self, data: bytes | memoryview) -> None:
-        self._file.write(data)
+        try:
+            self._file.write(data)
+        except OSError as error:
+            raise self._failed(error) from error
         self._hash.update(data)
         self.size += len(data)
 
@@ -54,8 +61,19 @@ class Spool:
             self._file.close()
 
     def close(self) -> Spooled:
-        self._file.close()
+        try:
+            self._file.close()
+        except OSError as error:
+            raise self._failed(error) from error
         return Spooled(self.path, self.size, self._hash.hexdigest())
+
+    def _failed(self, error: OSError) -> ArchiverError:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+        return (StoreFullError if full else InputNotFoundError)(
+            f"the scratch folder {self.path.parent} cannot be written: {error.strerror}",
+            remedy="free some disk space there or set TMPDIR to a folder with more room; a restore writes "
+            "beside the folder of --into",
+        )
 
 
 class Scratch:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import re
 import unicodedata
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, FailFast, Field, ValidationError, model_validator
 
 from archiver import jsonio
 from archiver.errors import ArchiveFormatError, UnsupportedSchemaError
@@ -22,11 +24,20 @@ MANIFEST: Final = "manifest.json"
 MANIFEST_FORMAT: Final = 1
 MAX_PATH: Final = 1024
 MAX_COMPONENT: Final = 255
+MAX_DEPTH: Final = 16
+"""Components of a path: a table of a few kilobytes cannot ask for millions of folders."""
 MAX_TIME: Final = 8**11
 """One more than the largest time that a tar header holds."""
 DEFAULT_TIME: Final = 315_532_800
 """1980-01-01 in seconds since 1970: the oldest time that no archive tool calls implausible."""
 
+_BELOW: Final = "\0"
+"""Stands for `/` where paths are sorted: no path holds it, and it comes before every other character."""
+_CROWD: Final = 2**20
+"""Bytes up to which any table is small in memory."""
+_MARKS: Final = (b",", b"[", b"{")
+_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"')
+_FORMAT: Final = re.compile(rb'[{,]\s*"format"\s*:\s*([0-9]{1,9})\s*[,}]')
 _BUNDLE = r"^bundles/[A-Za-z0-9._~-]{1,200}/[0-9]{8}-[0-9a-f]{16}\.tar\.zst\.age$"
 
 
@@ -34,7 +45,7 @@ def check_path(path: str) -> str:
     """The path itself, if a member may have it; else `ValueError` that says why not.
 
     Relative, `/` between components, none of them empty, `.` or `..`; Unicode without control characters and
-    backslashes; at most 1024 bytes, 255 in a component; not `manifest.json`.
+    backslashes; at most 1024 bytes, 255 in a component, 16 components; not `manifest.json`.
     """
     components = path.split("/")
     if not all(components):
@@ -45,6 +56,8 @@ def check_path(path: str) -> str:
         raise ValueError("a path holds no backslash, control character or half a surrogate pair")
     if len(path.encode()) > MAX_PATH or any(len(part.encode()) > MAX_COMPONENT for part in components):
         raise ValueError(f"a path has at most {MAX_PATH} bytes, a component {MAX_COMPONENT}")
+    if len(components) > MAX_DEPTH:
+        raise ValueError(f"a path has at most {MAX_DEPTH} components")
     if components[0] == MANIFEST:
         raise ValueError(f"{MANIFEST} is the table itself")
     return path
@@ -101,17 +114,20 @@ class Manifest(Frozen):
     seq: Annotated[int, Field(ge=1, le=99_999_999)]
     schema_version: Annotated[int, Field(ge=1)]
     redaction_key: Key
-    members: tuple[ManifestMember, ...]
+    members: Annotated[tuple[ManifestMember, ...], FailFast()]
 
     @model_validator(mode="after")
     def _paths_are_apart(self) -> Manifest:
-        paths = {member.path for member in self.members}
-        if len(paths) != len(self.members):
-            raise ValueError("two members have the same path")
-        folders = {folder for path in paths for folder in _folders(path)}
-        if both := sorted(paths & folders):
-            raise ValueError(f"{both[0]!r} is a member and a folder of members")
+        # In this order what lies below a path follows it at once, so that neighbours are all there is to see.
+        for path, following in pairwise(self._sorted()):
+            if path == following:
+                raise ValueError("two members have the same path")
+            if following.startswith(path + _BELOW):
+                raise ValueError(f"{path.replace(_BELOW, '/')!r} is a member and a folder of members")
         return self
+
+    def _sorted(self) -> list[str]:
+        return sorted(member.path.replace("/", _BELOW) for member in self.members)
 
     @cached_property
     def raw(self) -> bytes:
@@ -135,6 +151,19 @@ class Manifest(Frozen):
         """Bytes of the members that lie in this bundle."""
         return sum(member.size for member in self.here())
 
+    @property
+    def folders(self) -> int:
+        """How many folders the paths lie in, each counted once."""
+        count, before = 0, [""]
+        for path in self._sorted():
+            parts = path.split(_BELOW)
+            shared = 0
+            while shared < len(parts) - 1 and before[shared : shared + 1] == parts[shared : shared + 1]:
+                shared += 1
+            count += len(parts) - 1 - shared
+            before = parts[:-1]
+        return count
+
     def here(self) -> Iterator[ManifestMember]:
         """The members that lie in this bundle, in order."""
         return (member for member in self.members if member.bundle is None)
@@ -142,6 +171,7 @@ class Manifest(Frozen):
     @classmethod
     def parse(cls, raw: bytes) -> Manifest:
         """Read `manifest.json`: `ArchiveFormatError`, or `UnsupportedSchemaError` for a newer format."""
+        _refuse_crowded(raw)
         try:
             manifest = cls.model_validate_json(raw)
         except ValidationError as error:
@@ -154,20 +184,22 @@ class Manifest(Frozen):
         return manifest
 
 
-def _folders(path: str) -> Iterator[str]:
-    place = path.find("/")
-    while place >= 0:
-        yield path[:place]
-        place = path.find("/", place + 1)
+def _refuse_crowded(raw: bytes) -> None:
+    """Refuse a large table of many tiny values, which would take a hundred times its size in memory.
+
+    A member has five values, one bracket and more than 120 bytes.
+    """
+    if len(raw) < _CROWD or sum(map(raw.count, _MARKS)) <= len(raw) // 20:
+        return
+    outside = _STRING.sub(b"", raw)
+    if sum(map(outside.count, _MARKS)) > len(raw) // 20:
+        raise ArchiveFormatError(f"{MANIFEST} is malformed: it has more values than members of its size have")
 
 
 def _refuse_newer(raw: bytes) -> None:
-    try:
-        document = jsonio.loads(raw)
-    except ValueError:
-        return
-    version = document.get("format") if isinstance(document, dict) else None
-    if isinstance(version, int) and version > MANIFEST_FORMAT:
+    found = _FORMAT.search(raw[:_CROWD])
+    version = int(found[1]) if found else 0
+    if version > MANIFEST_FORMAT:
         raise UnsupportedSchemaError(
             f"the bundle has archive format {version}, this release knows {MANIFEST_FORMAT}",
             remedy=f"use a release of checkpoint-archiver that knows archive format {version}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from archiver.errors import (
     DigestMismatchError,
     InputNotFoundError,
     LimitExceededError,
+    StoreFullError,
 )
 from archiver.model.limits import MAX_MANIFEST, Limits
 from archiver.model.manifest import MANIFEST, Manifest, ManifestMember
@@ -30,6 +32,7 @@ _AHEAD_FOR_MANIFEST = 2**16
 _LARGEST_FIRST = tar.BLOCK + MAX_MANIFEST
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _REMEDY = "restore an older checkpoint, or the bundle from a copy of the store"
 
 
@@ -42,8 +45,8 @@ def unpack(source: BinaryIO, into: Path, *, limits: Limits, progress: Progress |
     """Write the members that the bundle holds as new private files below the folder `into`.
 
     Errors: `ArchiveFormatError`, `DigestMismatchError`, `LimitExceededError`, `UnsupportedSchemaError`;
-    `AlreadyExistsError` and `InputNotFoundError` for what is wrong with `into`. Files written before an error
-    stay: `into` is a folder that the caller throws away.
+    `AlreadyExistsError`, `InputNotFoundError` and `StoreFullError` for what is wrong with `into`.
+    Files written before an error stay: `into` is a folder that the caller throws away.
     """
     frames = FrameReader(source, _AHEAD)
     manifest, mtime = _manifest(frames, limits)
@@ -65,8 +68,13 @@ def _manifest(frames: FrameReader, limits: Limits) -> tuple[Manifest, int]:
             f"{MANIFEST} claims {size - tar.BLOCK} bytes, the limit is {MAX_MANIFEST}", remedy=_REMEDY
         )
     raw, mtime = tar.parse_manifest_entry(frames.read(size))
+    limits.check_members(raw.count(b'"sha256":"'))  # before parsing: a member takes ten times its bytes
     manifest = Manifest.parse(raw)
     limits.check_members(len(manifest.members))
+    if (folders := manifest.folders) > limits.members:
+        raise LimitExceededError(
+            f"the members lie in {folders} folders, the limit is {limits.members}", remedy=_REMEDY
+        )
     total = 0
     for member in manifest.here():
         total += member.size
@@ -126,7 +134,7 @@ class _Tree:
         self._handles: list[int] = []
 
     def __enter__(self) -> _Tree:
-        with _translated(self._root):
+        with _translated(self._root, self._root):
             self._handles = [os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)]
         return self
 
@@ -140,12 +148,12 @@ class _Tree:
     def new_file(self, path: str) -> Iterator[Callable[[memoryview], None]]:
         """A function that writes to the new private file at `path`."""
         *parts, leaf = path.split("/")
-        with _translated(self._root / path):
+        with _translated(self._root, self._root / path):
             self._enter(tuple(parts))
             handle = os.open(leaf, _NEW_FILE, 0o600, dir_fd=self._handles[-1])
 
         def write(data: memoryview) -> None:
-            with _translated(self._root / path):
+            with _translated(self._root, self._root / path):
                 while data:
                     data = data[os.write(handle, data) :]
 
@@ -169,13 +177,13 @@ class _Tree:
 
 
 @contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def _translated(root: Path, path: Path) -> Iterator[None]:
     try:
         yield
     except FileExistsError as error:
         raise AlreadyExistsError(f"{path} exists already", remedy="restore into an empty folder") from error
     except OSError as error:
-        raise InputNotFoundError(
-            f"{path} cannot be written: {error.strerror}",
-            remedy="check the folder's owner and mode and the room on its disk",
-        ) from error
+        said = f"{path} cannot be written: {error.strerror}"
+        if error.errno in _FULL:
+            raise StoreFullError(said, remedy=f"make room on the disk of {root}") from error
+        raise InputNotFoundError(said, remedy="check the folder's owner and mode") from error

@@ -24,6 +24,7 @@ from archiver.errors import (
     DigestMismatchError,
     InputNotFoundError,
     LimitExceededError,
+    StoreFullError,
     UnsupportedSchemaError,
 )
 from archiver.model.limits import MAX_MANIFEST, Limits
@@ -460,8 +461,9 @@ def test_a_full_disk_is_a_typed_error(tmp_path: Path, monkeypatch: pytest.Monkey
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "write", full)
-    with pytest.raises(InputNotFoundError, match="No space left"):
+    with pytest.raises(StoreFullError, match="No space left") as caught:
         unpacked(packed(), tmp_path / "into")
+    assert str(tmp_path / "into") in (caught.value.remedy or "")
 
 
 def test_many_folders_leave_nothing_open(tmp_path: Path) -> None:
