@@ -33,7 +33,6 @@ from archiver.model.report import RestoreReport as Report
 from archiver.progress import Progress, Silent
 from archiver.record_of import effect_counts
 from archiver.repair import RepairReport, repair
-from archiver.scratch import Scratch
 
 if TYPE_CHECKING:
     from archiver.scratch import Scratch

@@ -36,7 +36,7 @@ _BELOW: Final = "\0"
 _CROWD: Final = 2**20
 """Bytes up to which any table is small in memory."""
 _MARKS: Final = (b",", b"[", b"{")
-_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"')
+_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _FORMAT: Final = re.compile(rb'[{,]\s*"format"\s*:\s*([0-9]{1,9})\s*[,}]')
 _BUNDLE = r"^bundles/[A-Za-z0-9._~-]{1,200}/[0-9]{8}-[0-9a-f]{16}\.tar\.zst\.age$"
 

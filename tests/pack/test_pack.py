@@ -85,7 +85,12 @@ def test_other_tools_read_the_same(files: dict[str, bytes], mtime: int) -> None:
 
 @pytest.mark.skipif(not (shutil.which("zstd") and shutil.which("tar")), reason="zstd or tar is not installed")
 def test_the_command_line_reads_it(tmp_path: Path) -> None:
-    files = {**FILES, "ä" * 90: b"x", ("long" * 10 + "/") * 5 + "file": b"y" * 600, "large": os.urandom(CONTENT)}
+    files = {
+        **FILES,
+        "ä" * 90: b"x",
+        ("long" * 10 + "/") * 5 + "file": b"y" * 600,
+        "large": os.urandom(CONTENT),
+    }
     (tmp_path / "archive.tar.zst").write_bytes(packed(files))
     done = subprocess.run(
         ["sh", "-c", "zstd -dc archive.tar.zst | tar x"], cwd=tmp_path, capture_output=True, check=True
@@ -164,7 +169,10 @@ def test_threads_change_nothing_but_the_time(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("into_frame", [512, 1024, 1536])
 def test_a_header_may_lie_in_two_frames(tmp_path: Path, into_frame: int) -> None:
-    files = {"a": os.urandom(CONTENT - 512 - into_frame), ("long" * 10 + "/") * 4 + "b": os.urandom(2 * CONTENT)}
+    files = {
+        "a": os.urandom(CONTENT - 512 - into_frame),
+        ("long" * 10 + "/") * 4 + "b": os.urandom(2 * CONTENT),
+    }
     unpacked(packed(files), tmp_path / "into")
     assert tree(tmp_path / "into") == files
 
