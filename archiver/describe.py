@@ -146,12 +146,15 @@ def complete(
 
 
 def workspace_folder(checkpoint: Checkpoint) -> Path | None:
-    """The folder the run worked in, when it is on this machine."""
+    """The folder the run worked in, when it is on this machine and can be looked at."""
     path = checkpoint.workspace.path
     if not path or "\0" in path:
         return None
     folder = Path(path)
-    return folder if folder.is_absolute() and folder.is_dir() else None
+    try:
+        return folder if folder.is_absolute() and folder.is_dir() else None
+    except (OSError, ValueError):  # another user's folder, a name too long, half a character
+        return None
 
 
 def _host(harness: str | None = None, model: str | None = None) -> Environment:

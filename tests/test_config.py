@@ -16,7 +16,7 @@ from archiver.config import Settings, cache_home, config_home, data_home, load, 
 from archiver.config.loading import variable
 from archiver.config.settings import PATHS, leaves
 from archiver.config.values import duration_text, parse_duration, parse_size, size_text
-from archiver.errors import ConfigError, LimitExceededError
+from archiver.errors import ConfigError, LimitExceededError, UsageError
 from archiver.model.limits import Limits
 
 
@@ -288,3 +288,54 @@ def test_defaults_agree_with_the_stages_that_take_them() -> None:
     assert settings.limits.model_dump() == Limits().model_dump()
     assert settings.archive.keep_turns == CompactOptions().keep_turns
     assert settings.archive.keep_full == CompactOptions().keep_full
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'keys.identities = [""]',
+        'keys.signing_key = ""',
+        'keys.writers = "~no-such-user-here/w"',
+        'store.url = "~no-such-user-here/s"',
+        "limits.member = true",
+        "limits.members = true",
+        "archive.keep_turns = true",
+        "archive.secret_environment = " + "[" * 5000 + "]" * 5000,
+    ],
+)
+def test_values_that_only_look_like_paths_and_numbers(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError):
+        load(write(tmp_path / "archiver.toml", text))
+
+
+def test_homes_and_folders_that_cannot_be_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="home folder"):
+        load(Path("~no-such-user-here/archiver.toml"))
+    with pytest.raises(UsageError, match="cannot be looked at"):
+        load(tmp_path / ("x" * 5000))
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert load().file is None
+    with pytest.raises(UsageError, match="current folder"):
+        load(Path("archiver.toml"))
+
+    def unknown() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", unknown)
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    with pytest.raises(ConfigError, match="home folder"):
+        load()
+
+
+def test_a_closed_folder_is_an_error_and_no_bug(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(path: Path, **_: object) -> os.stat_result:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "stat", closed)
+    with pytest.raises(UsageError, match="cannot be looked at: Permission denied"):
+        load()
+    with pytest.raises(UsageError, match="cannot be looked at: Permission denied"):
+        load(tmp_path / "archiver.toml")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from archiver.config.paths import home
+
 APPLICATION = "checkpoint-archiver"
 
 
 def _xdg(variable: str, default: str) -> Path:
     value = os.environ.get(variable, "")
     # The XDG specification has relative values ignored.
-    base = Path(value) if value.startswith("/") else Path.home() / default
+    base = Path(value) if value.startswith("/") else home() / default
     return base / APPLICATION
 
 

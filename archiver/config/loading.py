@@ -8,6 +8,7 @@ and key joined by `__`: `ARCHIVER_STORE__URL`.
 from __future__ import annotations
 
 import os
+import shlex
 import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -18,6 +19,7 @@ from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
 from archiver.config.homes import config_home
+from archiver.config.paths import absolute, is_file
 from archiver.config.settings import PATHS, Settings, file_values, leaves
 from archiver.errors import ConfigError
 
@@ -55,24 +57,33 @@ def find_file(config: Path | None) -> Path | None:
     """The configuration file: the one asked for must exist, the others need not."""
     asked = asked_for(config)
     if asked is not None:
-        if not asked.is_file():
+        if not is_file(asked):
             raise ConfigError(
                 f"there is no configuration file {asked}",
-                remedy=f"`archiver init --config {asked}` writes one",
+                remedy=f"`archiver init --config {shlex.quote(str(asked))}` writes one",
             )
         return asked
-    here = Path(FILE_NAME).absolute()
-    if here.is_file():
+    here = _here()
+    if here is not None:
         _refuse_foreign(here)
         return here
     home = config_home() / FILE_NAME
-    return home if home.is_file() else None
+    return home if is_file(home) else None
 
 
 def asked_for(config: Path | None) -> Path | None:
     """The file that a flag or else `ARCHIVER_CONFIG` names, whether it is there or not."""
     asked = config or (Path(value) if (value := os.environ.get("ARCHIVER_CONFIG")) else None)
-    return None if asked is None else asked.expanduser().absolute()
+    return None if asked is None else absolute(asked)
+
+
+def _here() -> Path | None:
+    """The file of the current folder; none where that folder was removed or is closed to this user."""
+    try:
+        here = Path.cwd() / FILE_NAME
+        return here if here.is_file() else None
+    except OSError:
+        return None
 
 
 def _refuse_foreign(path: Path) -> None:
@@ -81,7 +92,8 @@ def _refuse_foreign(path: Path) -> None:
     if status.st_uid not in {os.geteuid(), 0} or status.st_mode & 0o002:
         raise ConfigError(
             f"{path} was found in the current folder, but other users own it or can write to it",
-            remedy=f"look at it; then `chown` and `chmod o-w` it, or name it with --config {path}",
+            remedy="look at it; then `chown` and `chmod o-w` it, or name it with --config "
+            f"{shlex.quote(str(path))}",
         )
 
 
@@ -94,6 +106,8 @@ def _read(path: Path) -> dict[str, Any]:
         values = tomllib.loads(data.decode("utf-8"))
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path} is nested too deep for a configuration file") from error
     except ValueError as error:  # UnicodeDecodeError and TOMLDecodeError, which says line and column
         raise ConfigError(f"{path} is not TOML: {error}") from error
     for section, key in PATHS:

@@ -16,7 +16,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from archiver.config.values import Duration, Place, Places, Size, StoreUrl, Words
+from archiver.config.values import Count, Duration, Place, Places, Size, StoreUrl, Words
 from archiver.freshness import Policy
 from archiver.model import Frozen
 from archiver.model.limits import MAX_MEMBER, Limits
@@ -59,7 +59,7 @@ class ArchiveSettings(Frozen):
     """How runs are saved."""
 
     user: str | None = Field(None, description="The user id to write into checkpoints.")
-    keep_turns: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+    keep_turns: Annotated[Count, Field(le=1_000_000)] = Field(
         20, description="Newest turns that compaction keeps whole."
     )
     keep_full: bool = Field(False, description="Also archive the whole redacted transcript.")
@@ -76,7 +76,7 @@ class LimitSettings(Limits):
     )
     bundle: Size = Field(2 << 30, description="Bytes of one unpacked bundle.")
     run: Size = Field(20 << 30, description="Stored bytes of all bundles of a run.")
-    members: Annotated[int, Field(ge=1)] = Field(100_000, description="Files in one bundle.")
+    members: Count = Field(100_000, description="Files in one bundle.")
 
 
 class FreshnessSettings(Frozen):

@@ -9,6 +9,9 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, PlainSerializer, StringConstraints
 
+from archiver.config.paths import absolute
+from archiver.errors import UsageError
+
 _UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _UNITS |= {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -18,11 +21,18 @@ _LONGEST = 100 * 366 * 86_400
 def parse_size(value: object) -> object:
     """`"64MiB"`, `"2 GB"` or a number of bytes."""
     if not isinstance(value, str):
-        return value
+        return no_truth(value)
     match = re.fullmatch(r"\s*(\d{1,18})\s*([A-Za-z]*)\s*", value, re.ASCII)
     if match is None or match[2] not in _UNITS:
         raise ValueError(f"{value!r} is not a size; write it as 64MiB, 2GiB or a number of bytes")
     return int(match[1]) * _UNITS[match[2]]
+
+
+def no_truth(value: object) -> object:
+    """The value, unless it is true or false: neither is a number, though Python counts them as 1 and 0."""
+    if isinstance(value, bool):
+        raise ValueError(f"{str(value).lower()} is not a number")  # noqa: TRY004 - pydantic explains ValueError
+    return value
 
 
 def size_text(size: int) -> str:
@@ -64,18 +74,32 @@ def _listed(value: object) -> object:
 
 def _placed(value: object) -> object:
     """An absolute path; `~` is the home folder. Paths of the file are absolute before they come here."""
-    return Path(value).expanduser().absolute() if isinstance(value, str | Path) and str(value) else value
+    if not isinstance(value, str | Path):
+        return value
+    if not str(value) or "\0" in str(value):
+        raise ValueError(f"{str(value)!r} is not a path")
+    return _absolute(value)
+
+
+def _absolute(value: str | Path) -> Path:
+    try:
+        return absolute(value)
+    except UsageError as error:
+        raise ValueError(str(error)) from error
 
 
 def place_of_store(url: str) -> str:
     """A store address with a scheme as it is; a folder as an absolute path."""
-    return url if "://" in url else str(Path(url).expanduser().absolute())
+    return url if "://" in url else str(absolute(url))
 
 
 def _store_place(value: object) -> object:
-    return place_of_store(value) if isinstance(value, str) and value else value
+    if not isinstance(value, str) or not value:
+        return value
+    return value if "://" in value else str(_absolute(value))
 
 
+Count = Annotated[int, BeforeValidator(no_truth), Field(ge=1)]
 Size = Annotated[int, BeforeValidator(parse_size), Field(ge=1), PlainSerializer(size_text, when_used="json")]
 Duration = Annotated[
     timedelta, BeforeValidator(parse_duration), PlainSerializer(duration_text, when_used="json")

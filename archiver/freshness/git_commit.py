@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,13 +17,27 @@ _SHARE = 0.8
 _ACCEPT = "`--accept git_commit` goes on anyway"
 
 
-def workspace_of(probes: Mapping[str, JsonValue]) -> Path:
-    """The folder to compare with: the one the run worked in if this machine has it, else the current one."""
+def workspace_of(probes: Mapping[str, JsonValue]) -> Path | None:
+    """The folder to compare with: the one the run worked in if it can be entered here, else the current one.
+
+    None where the current folder is gone too.
+    """
     captured = probes.get(GitCommitProbe.name)
     path = captured.get("path") if isinstance(captured, dict) else None
-    if isinstance(path, str) and "\0" not in path and Path(path).is_absolute() and Path(path).is_dir():
+    if isinstance(path, str) and "\0" not in path and Path(path).is_absolute() and _usable(Path(path)):
         return Path(path)
-    return Path.cwd()
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
+
+
+def _usable(folder: Path) -> bool:
+    """Another user's folder, or a name longer than the system allows, is as good as none."""
+    try:
+        return folder.is_dir() and os.access(folder, os.X_OK)
+    except (OSError, ValueError):
+        return False
 
 
 class GitCommitProbe:
@@ -40,7 +55,7 @@ class GitCommitProbe:
             if commit is None:
                 return None
             branch = repository.branch()
-        except GitError:
+        except (GitError, OSError):
             return None
         return {
             "path": str(context.workspace),
@@ -72,6 +87,9 @@ class GitCommitProbe:
             return self._unknown(str(error), _ELSEWHERE)
         except GitError as error:
             return self._unknown(str(error), None)
+        except OSError as error:
+            evidence = f"{context.workspace} cannot be looked at: {error.strerror}"
+            return self._unknown(evidence, _ELSEWHERE)
         remedy = f"look at `git log {commit[:12]}...HEAD`, or check out {commit[:12]}; {_ACCEPT}"
         return self._answer("STALE", f"{moved}{facts}", remedy)
 

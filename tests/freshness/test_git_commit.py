@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from archiver.describe import workspace_folder
 from archiver.freshness import Context, Verdict, workspace_of
 from archiver.freshness import git as git_module
 from archiver.freshness.git import GitError, Repository
 from archiver.freshness.git_commit import GitCommitProbe
-from archiver.model import JsonValue
+from archiver.model import Checkpoint, JsonValue, Workspace
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PROBE = GitCommitProbe()
@@ -366,3 +367,33 @@ def test_the_folder_to_compare_with(repo: Repo, tmp_path: Path, monkeypatch: pyt
     for strange in (None, 1, {}, {"path": 1}, {"path": "a\0b"}, {"path": "relative"}, {"path": "-x"}):
         assert workspace_of({"git_commit": strange}) == moved  # type: ignore[dict-item]  # mixed examples
     assert workspace_of({}) == moved
+
+
+def test_folders_that_cannot_be_looked_at_are_unknown(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    captured = GitCommitProbe().capture(context(repo.folder))
+    too_long = f"/{'x' * 5000}"
+    assert workspace_of({"git_commit": {"path": too_long}}) == Path.cwd()
+
+    def closed(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "is_dir", closed)
+        assert workspace_of({"git_commit": {"path": str(repo.folder)}}) == Path.cwd()
+        assert judge(captured, repo.folder).state == "UNKNOWN"
+        assert GitCommitProbe().capture(context(repo.folder)) is None
+        run = Checkpoint(
+            run_id="r",
+            task_id="t",
+            created_at=NOW,
+            checkpoint_at=NOW,
+            workspace=Workspace(path=str(repo.folder)),
+        )
+        assert workspace_folder(run) is None
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert workspace_of({}) is None
