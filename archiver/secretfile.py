@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import secrets
 import shlex
 import stat
 from pathlib import Path
@@ -13,18 +15,19 @@ from archiver.scratch import fsync_folder
 MAX_SECRET_FILE = 1 << 20
 """Bytes a key file may have."""
 
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _OTHERS = 0o077
 _OTHERS_OF_ROOT = 0o037
 
 
 def write_secret_file(path: Path, text: str) -> None:
-    """Create `path` with mode 0600 and this text, durable when this returns.
+    """Create `path` with mode 0600 and this text, durable when this returns; it appears whole or not at all.
 
     Raises `AlreadyExistsError` if anything bears the name already (a key is never overwritten), and
     `InputNotFoundError` if the file cannot be written; nothing is left behind then.
     """
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        write_new_file(path, text, mode=0o600)
     except FileExistsError:
         raise AlreadyExistsError(
             f"{path} exists already and a key is never overwritten",
@@ -32,16 +35,40 @@ def write_secret_file(path: Path, text: str) -> None:
         ) from None
     except OSError as error:
         raise _unwritable(path, error) from error
+
+
+def write_new_file(path: Path, text: str, *, mode: int) -> None:
+    """Create a file under a name that must be free, whole or not at all, durable when this returns.
+
+    A process that is killed half-way leaves at most a private file beside it, `.NAME.….tmp`, which blocks
+    nothing. Raises `FileExistsError` for a taken name, else `OSError`.
+    """
+    if os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            os.fchmod(handle, 0o600)
+            os.fchmod(handle, mode)
             file.write(text)
             file.flush()
             os.fsync(handle)
-        fsync_folder(path.parent)
+        _give_name(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    fsync_folder(path.parent)
+
+
+def _give_name(temporary: Path, path: Path) -> None:
+    """A second name for the file, never over another file; `FileExistsError` if somebody was faster."""
+    try:
+        os.link(temporary, path, follow_symlinks=False)
     except OSError as error:
-        path.unlink(missing_ok=True)  # half a key would block the name and open nothing
-        raise _unwritable(path, error) from error
+        if error.errno not in _NO_LINKS:
+            raise
+        # A file system without hard links (FAT, some network mounts): the name is claimed, then replaced.
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        temporary.replace(path)
 
 
 def read_secret_file(path: Path) -> str:

@@ -49,7 +49,7 @@ def test_a_failed_write_leaves_no_half_key(tmp_path: Path, monkeypatch: pytest.M
     def fail(handle: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(secretfile.os, "fsync", fail)
+    monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(InputNotFoundError, match="No space left"):
         secretfile.write_secret_file(tmp_path / "key", "secret")
     assert list(tmp_path.iterdir()) == []
@@ -67,7 +67,37 @@ def test_file_and_folder_are_synced_before_it_returns(
 
     monkeypatch.setattr(os, "fsync", note)
     secretfile.write_secret_file(tmp_path / "key", "secret")
-    assert synced == [str(tmp_path / "key"), str(tmp_path)]
+    assert [Path(place).parent for place in synced] == [tmp_path, tmp_path.parent]
+    assert synced[1] == str(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["key"]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_key_appears_whole_and_never_over_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    path = tmp_path / "key"
+    seen: list[bool] = []
+    real = os.fsync
+
+    def look(handle: int) -> None:
+        seen.append(path.exists())
+        real(handle)
+
+    def link(*_: object, **__: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "fsync", look)
+    if not links:
+        monkeypatch.setattr(os, "link", link)
+    secretfile.write_secret_file(path, "secret")
+    assert seen == [False, True]  # what is killed before the end leaves no key under the name
+    assert path.read_text() == "secret"
+    monkeypatch.setattr(os.path, "lexists", lambda _: False)  # somebody else was faster
+    with pytest.raises(AlreadyExistsError):
+        secretfile.write_secret_file(path, "other")
+    assert path.read_text() == "secret"
+    assert [found.name for found in tmp_path.iterdir()] == ["key"]
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o620, 0o602, 0o610])

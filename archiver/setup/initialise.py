@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import secrets
+import shlex
 from dataclasses import dataclass
 from datetime import datetime
 from io import BytesIO
@@ -12,15 +12,19 @@ from urllib.parse import unquote, urlsplit
 
 from archiver import age, layout, sign
 from archiver.age import Identity, Recipient, X25519Identity
-from archiver.config import Settings, data_home, place_of_store
+from archiver.config import Settings, data_home, load, place_of_store
+from archiver.config.paths import exists
 from archiver.errors import (
     AlreadyExistsError,
+    ArchiverError,
     DigestMismatchError,
     InputNotFoundError,
+    InvalidNameError,
     KeyUnavailableError,
     ObjectNotFoundError,
     StoreUnreachableError,
 )
+from archiver.secretfile import write_new_file
 from archiver.setup import keys
 from archiver.setup.config_text import config_text
 from archiver.sign import SigningKey
@@ -29,8 +33,8 @@ from archiver.store import ObjectStore, open_store
 PROBE_TYPE = "application/vnd.checkpoint-archiver.probe"
 _PROBE_RUN = "archiver-init"
 _MAX_PROBE = 1 << 16
-_HARMLESS = {".tmp", "lost+found"}
-"""What an empty store, and an empty file system, have in their folder."""
+_HARMLESS = {".tmp", "lost+found", f".{layout.STORE}.class"}
+"""What an empty store (also one whose making was ended half-way) and an empty file system hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,25 +63,30 @@ def initialise(url: str, config: Path | None, *, settings: Settings, now: dateti
     holds something else, and `KeyUnavailableError` if the store already holds objects and a key is missing:
     a new one would not open them.
     """
-    if config is not None and config.exists():
+    url = place_of_store(url)
+    store = open_store(url)
+    nameless = not has_name(store) and holds_runs(store)
+    if nameless and settings.store.id is None:
+        raise _without_name(store, config)
+    if config is not None and exists(config):
         raise AlreadyExistsError(
             f"the configuration {config} exists already",
             remedy="edit it, or write another one with --config",
         )
-    store = open_store(url)
-    _refuse_other_contents(store)
+    if not nameless:
+        _refuse_other_contents(store)
     identity, signing, fresh = _keys(settings, store, now)
     open_store(url, make=True)
-    store_id, new_store = _name_store(store)
+    store_id, new_store = name_store(store, settings.store.id if nameless else None)
     recipients = keys.recipients(settings, (identity,))
     prove_round_trip(store, recipients, (identity,), signing)
     files = _files(settings)
     made = Initialised(
-        store=place_of_store(url),
+        store=url,
         store_id=store_id,
         config=config,
         keys=keys.describe(files[0], identity, files[1], signing),
-        new_store=new_store,
+        new_store=new_store and not nameless,
         new_identity=fresh[0],
         new_signing_key=fresh[1],
     )
@@ -95,6 +104,57 @@ def holds_objects(store: ObjectStore) -> bool:
         return False
 
 
+def has_name(store: ObjectStore) -> bool:
+    """Whether the store has its `store.json`; one that is not there has none."""
+    try:
+        store.head(layout.STORE)
+    except (ObjectNotFoundError, StoreUnreachableError):
+        return False
+    return True
+
+
+def _without_name(store: ObjectStore, config: Path | None) -> AlreadyExistsError:
+    """Objects without a `store.json`: no new id may be given, because the records carry the old one."""
+    text = f"the store at {store.url} holds objects, but its {layout.STORE} is gone"
+    for path in (config, None):
+        try:
+            known = load(path)
+        except ArchiverError:
+            continue
+        url = known.store.url or default_store()
+        if known.store.id is not None and known.file and open_store(url).url == store.url:
+            return AlreadyExistsError(
+                f"{text}; the configuration {known.file} has its id, {known.store.id}",
+                remedy="no init is needed: with that configuration reading goes on, and the next "
+                f"`archiver archive --config {shlex.quote(str(known.file))}` writes {layout.STORE} again",
+            )
+    return AlreadyExistsError(
+        text,
+        remedy=f"restore {layout.STORE} from a copy of the store; or, if you know its id from a "
+        "configuration that used it (store.id), run init with ARCHIVER_STORE__ID set to that id",
+    )
+
+
+def holds_runs(store: ObjectStore) -> bool:
+    """Whether records or bundles lie in the store, whatever else does; a folder of other files has none."""
+    try:
+        return any(
+            _is_object(info.name)
+            for prefix in (layout.RECORDS, layout.BUNDLES)
+            for info in store.list(prefix)
+        )
+    except StoreUnreachableError:
+        return False
+
+
+def _is_object(name: str) -> bool:
+    try:
+        layout.parse(name)
+    except InvalidNameError:
+        return False
+    return True
+
+
 def _refuse_other_contents(store: ObjectStore) -> None:
     """A folder with other files in it is not taken for a store by mistake."""
     try:
@@ -103,7 +163,11 @@ def _refuse_other_contents(store: ObjectStore) -> None:
         return
     except ObjectNotFoundError:
         folder = Path(unquote(urlsplit(store.url).path))
-        if any(entry.name not in _HARMLESS for entry in folder.iterdir()):
+        try:
+            names = {entry.name for entry in folder.iterdir()}
+        except OSError as error:
+            raise InputNotFoundError(f"the folder {folder} cannot be read: {error.strerror}") from error
+        if names - _HARMLESS:
             raise AlreadyExistsError(
                 f"{folder} is not empty and is no store", remedy="name a new or an empty folder"
             ) from None
@@ -121,7 +185,7 @@ def _keys(
 ) -> tuple[X25519Identity, SigningKey, tuple[bool, bool]]:
     """Both keys, and which of them are new."""
     identity_file, signing_file = _files(settings)
-    missing = [path for path in (identity_file, signing_file) if not path.exists()]
+    missing = [path for path in (identity_file, signing_file) if not exists(path)]
     if missing and holds_objects(store):
         raise KeyUnavailableError(
             f"the store at {store.url} already holds objects, but {' and '.join(map(str, missing))} "
@@ -143,9 +207,9 @@ def _keys(
     return identity, SigningKey.load(signing_file), fresh
 
 
-def _name_store(store: ObjectStore) -> tuple[str, bool]:
-    """The id of the store, and whether it was given one now."""
-    store_id = secrets.token_hex(16)
+def name_store(store: ObjectStore, known: str | None = None) -> tuple[str, bool]:
+    """The id of the store, and whether its name was written now, with the id that is `known` or a new one."""
+    store_id = known or secrets.token_hex(16)
     try:
         store.create(layout.STORE, [layout.store_document(store_id)], retention="hold")
     except AlreadyExistsError:
@@ -182,8 +246,11 @@ def prove_round_trip(
 def _write_config(path: Path, made: Initialised) -> None:
     keys.make_folder(path.parent)
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(config_text(made.store, made.store_id, made.keys))
+        write_new_file(path, config_text(made.store, made.store_id, made.keys), mode=0o600)
+    except FileExistsError as error:
+        raise AlreadyExistsError(
+            f"the configuration {path} was written by somebody else meanwhile",
+            remedy="look at it, or write another one with --config",
+        ) from error
     except OSError as error:
         raise InputNotFoundError(f"the configuration {path} cannot be written: {error.strerror}") from error

@@ -10,8 +10,10 @@ from pathlib import Path
 from archiver import age
 from archiver.age import Identity, Recipient, X25519Identity
 from archiver.config import Settings, config_home
+from archiver.config.paths import exists
 from archiver.errors import AlreadyExistsError, ConfigError, InputNotFoundError, InvalidKeyError
 from archiver.model import utc_text
+from archiver.secretfile import write_new_file
 from archiver.sign import SigningKey
 from archiver.writers import entry
 
@@ -50,12 +52,7 @@ def make_keys(folder: Path, *, now: datetime) -> Keys:
     `AlreadyExistsError` if either name is taken; nothing is written then.
     """
     identity_file, signing_file = folder / IDENTITY_FILE, folder / SIGNING_FILE
-    for path in (identity_file, signing_file):
-        if path.exists() or path.is_symlink():
-            raise AlreadyExistsError(
-                f"{path} exists already and a key is never overwritten",
-                remedy="name another folder with --into; what was sealed with the old key needs the old key",
-            )
+    _refuse_taken(identity_file, signing_file)
     make_folder(folder)
     identity = age.generate()
     age.write_identity(identity_file, identity, created=now)
@@ -64,6 +61,22 @@ def make_keys(folder: Path, *, now: datetime) -> Keys:
     made = describe(identity_file, identity, signing_file, signing)
     write_writers(made, now)
     return made
+
+
+def _refuse_taken(*files: Path) -> None:
+    taken = [path for path in files if exists(path) or path.is_symlink()]
+    if not taken:
+        return
+    remedy = "name another folder with --into; what was sealed with the old key needs the old key"
+    text = f"{taken[0]} exists already and a key is never overwritten"
+    if len(taken) < len(files):
+        missing = next(path for path in files if path not in taken)
+        text += f"; {missing} does not exist: keys were being made here, or one was removed"
+        remedy = (
+            f"restore your backup of {missing.name}; if there was never one, `archiver init` completes the "
+            f"pair of the configuration home for a new store; or {remedy}"
+        )
+    raise AlreadyExistsError(text, remedy=remedy)
 
 
 def describe(identity_file: Path, identity: X25519Identity, signing_file: Path, signing: SigningKey) -> Keys:
@@ -76,11 +89,12 @@ def write_writers(keys: Keys, now: datetime) -> None:
     """Write the list that trusts this signing key for all runs, unless a list is there."""
     path = keys.writers_file
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(
-                "# Whoever restores elsewhere: --writers with this file, or keys.writers in archiver.toml.\n"
-                + entry(f"key of {utc_text(now)[:10]}", keys.public, None)
-            )
+        write_new_file(
+            path,
+            "# Whoever restores elsewhere: --writers with this file, or keys.writers in archiver.toml.\n"
+            + entry(f"key of {utc_text(now)[:10]}", keys.public, None),
+            mode=0o644,
+        )
     except FileExistsError:
         return
     except OSError as error:
@@ -90,7 +104,7 @@ def write_writers(keys: Keys, now: datetime) -> None:
 def make_folder(folder: Path) -> None:
     """Make a folder for keys or configuration, mode 0700 where it is new."""
     try:
-        missing = [path for path in (folder, *folder.parents) if not path.exists()]
+        missing = [path for path in (folder, *folder.parents) if not exists(path)]
         for path in reversed(missing):
             path.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
@@ -102,7 +116,7 @@ def identity_files(settings: Settings) -> tuple[Path, ...]:
     if settings.keys.identities:
         return settings.keys.identities
     default = key_folder() / IDENTITY_FILE
-    return (default,) if default.exists() else ()
+    return (default,) if exists(default) else ()
 
 
 def load_identities(settings: Settings) -> tuple[Identity, ...]:
@@ -115,7 +129,7 @@ def signing_file(settings: Settings) -> Path | None:
     if settings.keys.signing_key is not None:
         return settings.keys.signing_key
     default = key_folder() / SIGNING_FILE
-    return default if default.exists() else None
+    return default if exists(default) else None
 
 
 def load_signing_key(settings: Settings) -> SigningKey | None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from archiver import layout
 from archiver.age import Identity, Recipient, X25519Identity
 from archiver.config import FILE_NAME, Settings, config_home
+from archiver.config.paths import exists
 from archiver.errors import (
     ConfigError,
     ContextMismatchError,
@@ -18,7 +21,15 @@ from archiver.errors import (
     StoreUnreachableError,
 )
 from archiver.setup import keys
-from archiver.setup.initialise import Initialised, default_store, holds_objects, initialise
+from archiver.setup.initialise import (
+    Initialised,
+    default_store,
+    has_name,
+    holds_objects,
+    holds_runs,
+    initialise,
+    name_store,
+)
 from archiver.sign import SigningKey
 from archiver.store import ObjectStore, open_store
 from archiver.writers import Writers
@@ -42,6 +53,8 @@ class Setup:
     settings: Settings
     made: Initialised | None = None
     """What was made at first use, so that it can be said once."""
+    warnings: tuple[str, ...] = ()
+    """What is not as it was set up, and did not keep the store from being opened."""
 
     def require_signing_key(self) -> SigningKey:
         """The signing key; `KeyUnavailableError` where there is none."""
@@ -54,7 +67,7 @@ class Setup:
     def require_store_id(self) -> str:
         """The id of the store; `ConfigError` where it has none."""
         if self.store_id is None:
-            raise _no_store(self.store.url)
+            raise _no_store(self.store.url, self.settings)
         return self.store_id
 
     def exact_values(self) -> list[ExactValue]:
@@ -88,9 +101,9 @@ def open_setup(
         made = _first_use(settings, interactive, now or datetime.now(UTC))
     url = settings.store.url or default_store()
     store = open_store(url)
-    store_id = _store_id(store, settings)
+    store_id, warnings = _store_id(store, settings, need)
     identities = keys.load_identities(settings)
-    signing_key = keys.load_signing_key(settings)
+    signing_key = keys.load_signing_key(settings) if need == "write" else _reader_key(settings)
     recipients = keys.recipients(settings, identities)
     if need == "read" and not identities:
         raise KeyUnavailableError("there is no identity, so nothing can be opened", remedy=_restore_keys())
@@ -101,7 +114,27 @@ def open_setup(
             remedy=_restore_keys(),
         )
     writers = Writers.load(settings.keys.writers, own=signing_key.public if signing_key else None)
-    return Setup(store, store_id, recipients, identities, signing_key, writers, settings, made)
+    return Setup(store, store_id, recipients, identities, signing_key, writers, settings, made, warnings)
+
+
+def _reader_key(settings: Settings) -> SigningKey | None:
+    """The signing key as far as a reader needs it: to know whom to believe where no list says so."""
+    try:
+        return keys.load_signing_key(settings)
+    except KeyUnavailableError as error:
+        if settings.keys.writers is not None:
+            return None
+        path = settings.keys.signing_key or keys.key_folder() / keys.SIGNING_FILE
+        beside = path.parent / keys.WRITERS_FILE
+        raise KeyUnavailableError(
+            f"whose signatures to believe is not known: there is no list of writers, and {error}",
+            remedy=f"name the list of trusted writers with --writers{_beside(beside)}, "
+            f"or restore your backup of {path}",
+        ) from error
+
+
+def _beside(path: Path) -> str:
+    return f" {shlex.quote(str(path))}" if exists(path) else ""
 
 
 def _first_use(settings: Settings, interactive: bool, now: datetime) -> Initialised | None:
@@ -115,25 +148,25 @@ def _first_use(settings: Settings, interactive: bool, now: datetime) -> Initiali
             "there is no identity or no signing key yet, and nobody is here to keep a backup of new ones",
             remedy="run `archiver init` once, or name store.url and keys.identities in archiver.toml",
         )
-    if has_keys and _exists(store):
+    if has_keys and has_name(store):
         return None
     config = None if settings.file or settings.keys.identities else config_home() / FILE_NAME
     return initialise(default_store(), config, settings=settings, now=now)
 
 
-def _exists(store: ObjectStore) -> bool:
-    try:
-        store.head(layout.STORE)
-    except (ObjectNotFoundError, StoreUnreachableError):
-        return False
-    return True
+def _store_id(
+    store: ObjectStore, settings: Settings, need: Literal["read", "write"]
+) -> tuple[str, tuple[str, ...]]:
+    """The id in `store.json`, which must be the configured one if there is one; and what to warn of.
 
-
-def _store_id(store: ObjectStore, settings: Settings) -> str:
-    """The id in `store.json`, which must be the configured one if there is one."""
+    Where `store.json` alone is gone from a store that holds objects, the configured id goes on; a writer
+    writes it again.
+    """
     try:
         found = layout.parse_store_document(store.read(layout.STORE, limit=MAX_STORE_DOCUMENT))
     except (ObjectNotFoundError, StoreUnreachableError) as error:
+        if holds_runs(store):
+            return _configured_id(store, settings, need)
         if settings.store.url is None:
             raise ConfigError(
                 "no store is configured, and nothing was archived into the default one yet",
@@ -142,17 +175,40 @@ def _store_id(store: ObjectStore, settings: Settings) -> str:
             ) from error
         if isinstance(error, StoreUnreachableError):
             raise
-        raise _no_store(store.url) from error
+        raise _no_store(store.url, settings) from error
     if settings.store.id is not None and settings.store.id != found:
         raise ContextMismatchError(
             f"the store at {store.url} has the id {found}, but store.id is {settings.store.id}",
             remedy="this is another store than the one that was set up: check store.url before anything else",
         )
-    return found
+    return found, ()
 
 
-def _no_store(url: str) -> ConfigError:
-    return ConfigError(f"there is no store at {url}", remedy=f"`archiver init {url}` makes one")
+def _configured_id(
+    store: ObjectStore, settings: Settings, need: Literal["read", "write"]
+) -> tuple[str, tuple[str, ...]]:
+    known = settings.store.id
+    if known is None:
+        raise ConfigError(
+            f"the store at {store.url} holds objects, but its {layout.STORE} is gone and no store.id says "
+            "which store it is",
+            remedy=f"restore {layout.STORE} from a copy of the store, or use the configuration that init "
+            "wrote for this store, without --store",
+        )
+    text = f"the store at {store.url} had lost its {layout.STORE}"
+    if need == "write":
+        name_store(store, known)
+        return known, (f"{text}; it was written again with the configured id {known}",)
+    return known, (f"{text}; the configured id {known} counts, and the next archive writes it again",)
+
+
+def _no_store(url: str, settings: Settings) -> ConfigError:
+    target = config_home() / FILE_NAME
+    taken = settings.file is not None or exists(target)
+    remedy = f"`archiver init {shlex.quote(url)}{' --config FILE' if taken else ''}` makes one"
+    if taken:
+        remedy += ", where FILE is the new configuration to write"
+    return ConfigError(f"there is no store at {url}", remedy=remedy)
 
 
 def _restore_keys() -> str:

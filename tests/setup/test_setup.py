@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import stat
 from collections.abc import Iterable
@@ -283,3 +284,110 @@ def test_own_identities_and_named_variables_are_known_secrets(monkeypatch: pytes
     monkeypatch.setenv("ARCHIVER_ARCHIVE__SECRET_ENVIRONMENT", "HARMLESS_NAME")
     named = open_setup(load(), "read").exact_values()
     assert {exact.name: exact.value for exact in named}["HARMLESS_NAME"] == "an-unguessable-value"
+
+
+def absent_signing_key(tmp_path: Path) -> Initialised:
+    made = init(tmp_path / "store", tmp_path / "archiver.toml")
+    made.keys.signing_file.unlink()
+    return made
+
+
+def test_a_reader_with_a_list_needs_no_signing_key_though_one_is_configured(tmp_path: Path) -> None:
+    made = absent_signing_key(tmp_path)
+    config = tmp_path / "archiver.toml"
+    with pytest.raises(KeyUnavailableError, match="whose signatures to believe is not known") as caught:
+        open_setup(load(config), "read")
+    assert f"--writers {made.keys.writers_file}" in (caught.value.remedy or "")
+    settings = load(config, {"keys": {"writers": made.keys.writers_file}})
+    setup = open_setup(settings, "read")
+    assert [writer.key for writer in setup.writers.trusted] == [made.keys.public]
+    with pytest.raises(KeyUnavailableError, match=r"signing\.pem"):
+        open_setup(settings, "write")
+
+
+def nameless(tmp_path: Path) -> tuple[Initialised, Path]:
+    """A configured store that holds a record and has lost its name."""
+    config = tmp_path / "archiver.toml"
+    made = init(tmp_path / "store", config)
+    put(open_setup(load(config), "write"), layout.record_name("run", 1))
+    (tmp_path / "store" / layout.STORE).unlink()
+    return made, config
+
+
+def test_the_configured_id_goes_on_where_the_name_is_lost(tmp_path: Path) -> None:
+    made, config = nameless(tmp_path)
+    setup = open_setup(load(config), "read")
+    assert setup.store_id == made.store_id
+    assert "had lost its store.json" in setup.warnings[0]
+    assert not (tmp_path / "store" / layout.STORE).exists()
+    with pytest.raises(ConfigError, match=r"no store\.id says"):
+        open_setup(load(config, {"store": {"url": str(tmp_path / "store"), "id": None}}), "read")
+    assert open_setup(load(config), "write").warnings
+    assert open_setup(load(config), "read").warnings == ()
+
+
+def test_init_on_a_store_that_lost_its_name_says_its_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, config = nameless(tmp_path)
+    with pytest.raises(AlreadyExistsError, match=made.store_id) as caught:
+        init(tmp_path / "store", config)
+    assert str(config) in (caught.value.remedy or "")
+    with pytest.raises(AlreadyExistsError, match="is gone") as caught:
+        init(tmp_path / "store", tmp_path / "two.toml")
+    assert "ARCHIVER_STORE__ID" in (caught.value.remedy or "")
+    monkeypatch.setenv("ARCHIVER_STORE__ID", made.store_id)
+    again = init(tmp_path / "store", tmp_path / "two.toml")
+    assert (again.store_id, again.new_store) == (made.store_id, False)
+
+
+def test_a_lost_name_of_the_default_store_is_not_called_nothing_archived() -> None:
+    setup = first_use()
+    put(setup, layout.record_name("run", 1))
+    (data_home() / "store" / layout.STORE).unlink()
+    (config_home() / "archiver.toml").unlink()
+    with pytest.raises(ConfigError, match="holds objects, but"):
+        open_setup(load(), "read")
+
+
+def test_init_goes_on_where_it_was_ended(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    (folder / ".tmp").mkdir(parents=True)
+    (folder / ".store.json.class").write_text("hold\n")
+    made = init(folder)
+    made.keys.signing_file.unlink()
+    again = init(folder)
+    assert (again.new_identity, again.new_signing_key) == (False, True)
+
+
+def test_a_half_pair_is_named_by_keygen(tmp_path: Path) -> None:
+    made = make_keys(tmp_path / "keys", now=datetime.now(UTC))
+    made.signing_file.unlink()
+    with pytest.raises(AlreadyExistsError, match=r"identity\.txt exists.*signing\.pem does not") as caught:
+        make_keys(tmp_path / "keys", now=datetime.now(UTC))
+    assert "archiver init" in (caught.value.remedy or "")
+
+
+def test_a_configuration_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tmp_path / "archiver.toml"
+    seen: list[bool] = []
+    real = os.fsync
+
+    def look(handle: int) -> None:
+        if ".archiver.toml" in str(Path(f"/proc/self/fd/{handle}").readlink()):
+            seen.append(config.exists())
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", look)
+    init(tmp_path / "store", config)
+    assert seen == [False]
+    assert config.read_text()
+
+
+def test_the_hint_for_a_missing_store_works_beside_a_configuration(tmp_path: Path) -> None:
+    init(tmp_path / "store", tmp_path / "archiver.toml")
+    (tmp_path / "empty").mkdir()
+    flags: dict[str, dict[str, object]] = {"store": {"url": str(tmp_path / "empty"), "id": None}}
+    with pytest.raises(ConfigError, match="there is no store") as caught:
+        open_setup(load(tmp_path / "archiver.toml", flags), "read")
+    assert "--config FILE" in (caught.value.remedy or "")
