@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from archiver.errors import InputNotFoundError
+from archiver.errors import InputNotFoundError, StoreFullError
 from archiver.scratch import PREFIX, Scratch
 
 CHILD = """
@@ -97,3 +97,17 @@ def test_a_folder_that_is_just_being_made_and_links_stay(tmp_path: Path) -> None
 def test_no_place_for_it_is_a_typed_error(tmp_path: Path) -> None:
     with pytest.raises(InputNotFoundError, match="scratch"):
         Scratch(tmp_path / "missing")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_a_typed_error_that_names_the_folder(tmp_path: Path) -> None:
+    with Scratch(tmp_path) as scratch:
+        for size in (1 << 19, 1):  # found by the write, and only by the close
+            spool = scratch.spool()
+            spool._file.close()
+            spool._file = open("/dev/full", "wb")  # noqa: PTH123, SIM115 - a spool only makes new files itself
+            with pytest.raises(StoreFullError, match="No space left") as caught:
+                spool.write(bytes(size))
+                spool.close()
+            assert str(scratch.path) in str(caught.value)
+            assert caught.value.exit_code == 8

@@ -176,7 +176,7 @@ class Manifest(Frozen):
             manifest = cls.model_validate_json(raw)
         except ValidationError as error:
             _refuse_newer(raw)
-            first = error.errors(include_url=False)[0]
+            first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(map(str, first["loc"])) or "the table"
             raise ArchiveFormatError(f"{MANIFEST} is malformed at {where}: {first['msg']}") from error
         if manifest.raw != raw:

@@ -8,7 +8,7 @@ import os
 import random
 import tarfile
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -28,6 +28,7 @@ from archiver.errors import (
     UnsupportedSchemaError,
 )
 from archiver.model.limits import MAX_MANIFEST, Limits
+from archiver.model.manifest import Manifest
 from archiver.pack import read_manifest, tar, unpack
 from archiver.pack.frames import CONTENT
 
@@ -497,3 +498,39 @@ def test_a_source_may_give_little_at_a_time(tmp_path: Path) -> None:
 
     unpack(Slow(packed()), tmp_path, limits=Limits())
     assert tree(tmp_path) == FILES
+
+
+def table(paths: Iterable[str]) -> bytes:
+    """A manifest of empty members, made without the checks of the model."""
+    empty = manifest_of({"empty": b""}).document()["members"][0]
+    return changed_manifest(lambda document: document.update(members=[empty | {"path": p} for p in paths]))
+
+
+def test_a_table_of_deep_paths_costs_little(tmp_path: Path) -> None:
+    raw = table(f"{number:05d}" + "/a" * 500 for number in range(500))
+    refused(archive_of([], raw), tmp_path / "into", ArchiveFormatError, "at most 16 components")
+    assert list((tmp_path / "into").iterdir()) == []
+
+
+def test_folders_count_like_members(tmp_path: Path) -> None:
+    raw = table([f"{number}" + "/a" * 14 + "/b" for number in range(4)] + ["0/a/c", "0/d/e"])
+    into = tmp_path / "into"
+    with pytest.raises(LimitExceededError, match=f"{4 * 15 + 1} folders, the limit is 60"):
+        unpacked(archive_of([], raw), into, Limits(members=60))
+    with pytest.raises(ArchiveFormatError, match="frame 1"):  # the table itself is good
+        unpacked(archive_of([], raw), into, Limits(members=61))
+    assert list(into.iterdir()) == []
+
+
+@pytest.mark.parametrize("filler", [b"{}", b"0", b"[]", b'""'])
+def test_a_table_of_tiny_values_is_refused_unparsed(filler: bytes) -> None:
+    raw = GOOD.replace(b'"members":[', b'"members":[' + b",".join([filler] * 700_000) + b",")
+    with pytest.raises(ArchiveFormatError, match="more values than"):
+        Manifest.parse(raw)
+
+
+def test_a_large_table_may_have_paths_full_of_marks() -> None:
+    files = {f"{number:05d}" + "{,[" * 80 + '"': b"" for number in range(3000)}
+    raw = manifest_of(files).raw
+    assert len(raw) > 2**20
+    assert Manifest.parse(raw).raw == raw
