@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from archiver.cli import output
 from archiver.cli.archive import archive
 from archiver.cli.init import init
 from archiver.cli.keygen import keygen
@@ -61,7 +62,7 @@ def _version(asked: bool) -> None:
     if asked:
         from archiver import __version__
 
-        typer.echo(f"archiver {__version__}")
+        output.line(f"archiver {__version__}")
         raise typer.Exit
 
 
@@ -82,5 +83,5 @@ def archiver(
     """
     use_config(config)
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        output.paragraph(context.get_help())
         raise typer.Exit(UsageError.exit_code)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,8 +69,10 @@ def archive(
     from archiver.cli import output
     from archiver.cli.progress import shown
     from archiver.cli.sessions import newest_session
+    from archiver.config.paths import current_folder
 
-    files = tuple(paths or (newest_session(Path.cwd()),))
+    _refuse_empty(run_id, task)
+    files = _files(paths) if paths else (newest_session(current_folder()),)
     setup = open_for("write", config, store, identity)
     given = room.Given(
         run_id=run_id,
@@ -103,9 +104,33 @@ def archive(
             )
 
 
+def _refuse_empty(run_id: str | None, task: str | None) -> None:
+    from archiver.errors import UsageError
+
+    for flag, value in (("--run-id", run_id), ("--task", task)):
+        if value == "":
+            raise UsageError(f"{flag} is empty", remedy=f"give an id, or leave {flag} out")
+
+
+def _files(paths: list[Path]) -> tuple[Path, ...]:
+    """The files that are named: each can be looked at and is named once, whatever its spelling."""
+    from archiver.config.paths import lookup
+    from archiver.errors import InputNotFoundError, UsageError
+
+    seen: dict[tuple[int, int], Path] = {}
+    for path in paths:
+        status = lookup(path)
+        if status is None:
+            raise InputNotFoundError(f"there is no file {path}", remedy="check the path of the transcript")
+        before = seen.setdefault((status.st_dev, status.st_ino), path)
+        if before is not path:
+            raise UsageError(f"{before} and {path} are the same file", remedy="name every file once")
+    return tuple(paths)
+
+
 def _say(archived: Archived) -> None:
     from archiver.cli import output
-    from archiver.cli.text import size
+    from archiver.cli.text import command, counts, size
 
     record, sizes = archived.record, archived.record.sizes
     output.line(
@@ -114,10 +139,9 @@ def _say(archived: Archived) -> None:
     )
     output.line(f"  {size(sizes.raw)} read, {size(sizes.compacted)} packed, {size(sizes.stored)} stored")
     if record.findings:
-        listed = ", ".join(f"{rule} ({count})" for rule, count in sorted(record.findings.items()))
-        output.line(f"  Credentials replaced, rotate them: {listed}")
-    run = shlex.quote(record.run)
-    output.line(f"  Next: archiver show {run}; archiver restore {run} --plan")
+        output.line(f"  Credentials replaced, rotate them: {counts(record.findings)}")
+    show, plan = command("archiver show", record.run), command("archiver restore", record.run, "--plan")
+    output.line(f"  Next: {show}; {plan}")
 
 
 def _document(archived: Archived) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -54,5 +55,16 @@ def init(
         for text in explain.backup(made.keys):
             output.line(text)
     output.line(explain.beside_store(made))
-    if Path(made.config or "").parent != config_home() and Path.cwd() != Path(made.config or "").parent:
-        output.line(f"Use it with --config {made.config}, or set ARCHIVER_CONFIG.")
+    if not _found(target):
+        output.line(f"Use it with --config {shlex.quote(str(target))}, or set ARCHIVER_CONFIG.")
+
+
+def _found(config: Path) -> bool:
+    """Whether the next command takes this configuration without being told."""
+    from archiver.config.loading import find_file
+    from archiver.errors import ArchiverError
+
+    try:
+        return find_file(None) == config
+    except ArchiverError:
+        return False

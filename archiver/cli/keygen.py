@@ -27,10 +27,11 @@ def keygen(
     from datetime import UTC, datetime
 
     from archiver.cli import explain, output
+    from archiver.config.paths import absolute
     from archiver.setup import make_keys
     from archiver.setup.keys import key_folder
 
-    keys = make_keys((into or key_folder()).expanduser().absolute(), now=datetime.now(UTC))
+    keys = make_keys(absolute(into or key_folder()), now=datetime.now(UTC))
     if as_json:
         output.document(explain.public_facts(keys))
         return

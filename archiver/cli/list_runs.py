@@ -46,7 +46,7 @@ def list_runs(
     note. A run whose record cannot be read is listed with its error, whatever is asked for.
     """
     from archiver.catalog import Catalog
-    from archiver.cli import output
+    from archiver.cli import output, problems
     from archiver.cli.program import described
 
     start = _moment(since) if since else None
@@ -62,12 +62,10 @@ def list_runs(
             }
         )
     else:
-        output.table(_COLUMNS, [_row(head) for head in heads], cut=("TASK", "PHASE", "NOTE"))
+        output.table(_COLUMNS, [_row(head) for head in heads], cut=("TASK", "PHASE", "NOTE"), middle=("RUN",))
         if output.tty() and not heads:
             output.line("No runs." if start is None and not task and not outcome else "No such runs.")
-    for head in broken:
-        assert head.error is not None  # noqa: S101 - chosen by it
-        output.problem("error", f"run {head.run}, record {head.seq}: {head.error}", head.error.remedy)
+    problems.report((f"run {h.run}, record {h.seq}: {h.error}", h.error) for h in broken if h.error)
     if broken:
         raise typer.Exit(max(head.error.exit_code for head in broken if head.error))
 

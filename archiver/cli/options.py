@@ -81,12 +81,14 @@ def open_for(
     writers: Path | None = None,
 ) -> Setup:
     """The open store with its keys; what was made at first use is said on standard error."""
+    from archiver.cli.output import note, problem
     from archiver.setup import open_setup
 
     setup = open_setup(settings_of(config, store, identity, writers), need, interactive=interactive())
+    for warning in setup.warnings:
+        problem("warning", warning, None, style="1;33")
     if setup.made is not None:
         from archiver.cli.explain import first_use
-        from archiver.cli.output import note
 
         for line in first_use(setup.made):
             note(line)
@@ -95,4 +97,5 @@ def open_for(
 
 def interactive() -> bool:
     """Whether a person is there to read what is said."""
-    return sys.stdin.isatty() and sys.stdout.isatty() and not os.environ.get("CI")
+    streams = (sys.stdin, sys.stdout)
+    return all(stream is not None and stream.isatty() for stream in streams) and not os.environ.get("CI")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
 from archiver.cli.text import safe_json, safe_lines, safe_text
+from archiver.errors import StoreError, StoreFullError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -58,11 +61,13 @@ def table(
     *,
     cut: Collection[str] = (),
     fold: Collection[str] = (),
+    middle: Collection[str] = (),
 ) -> None:
     """Rows as a table at a terminal, else tab-separated without a header.
 
     At a terminal, columns that are empty everywhere are left out. To fit, those in `cut` are cut and those in
-    `fold` go over several lines; no others, because an id has to be copied whole.
+    `fold` go over several lines; those in `middle`, ids that have to be copied whole, lose their middle only
+    where nothing else helps.
     """
     if not tty():
         for cells in rows:
@@ -73,7 +78,7 @@ def table(
     if used:
         from archiver.cli.rich_table import show
 
-        show([columns[at] for at in used], [[cells[at] for at in used] for cells in texts], cut, fold)
+        show([columns[at] for at in used], [[cells[at] for at in used] for cells in texts], cut, fold, middle)
 
 
 def facts(pairs: Sequence[tuple[str, object]]) -> None:
@@ -122,20 +127,67 @@ def flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except BrokenPipeError:
-            closed(stream)
+        except OSError as error:
+            failed(stream, error)
 
 
 def _write(stream: TextIO, text: str) -> None:
     try:
         stream.write(text)
-    except BrokenPipeError:
-        closed(stream)
+    except OSError as error:
+        failed(stream, error)
 
 
-def closed(stream: TextIO) -> NoReturn:
-    """Nobody reads any more: end quietly, also when the interpreter flushes at its exit."""
+def failed(stream: TextIO, error: OSError) -> None:
+    """What follows when a stream takes no more; nothing is written to it again, not at the exit either.
+
+    Nobody reads any more: `typer.Exit`, quietly. No room on standard output: `StoreFullError`. Messages that
+    standard error does not take are lost, and the exit code says what they would have said.
+    """
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, stream.fileno())
     os.close(null)
-    raise typer.Exit(PIPE_CLOSED)
+    if isinstance(error, BrokenPipeError):
+        raise typer.Exit(PIPE_CLOSED)
+    if stream is not sys.stderr:
+        raise unwritable(error)
+
+
+def unwritable(error: OSError) -> StoreError:
+    """Standard output cannot be written, for another reason than that nobody reads it."""
+    kind = StoreFullError if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else StoreError
+    return kind(
+        f"standard output cannot be written: {error.strerror}", remedy="free space, or write it elsewhere"
+    )
+
+
+class Closed(io.StringIO):
+    """Standard output of a program that was started without one: as a pipe that nobody reads."""
+
+    def write(self, _text: str) -> int:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+    def fileno(self) -> int:
+        return 1
+
+
+def open_missing() -> None:
+    """Fill the places of standard streams that were closed at the start.
+
+    Files opened later would get their numbers, and messages would be written into them.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is not None:
+            continue
+        try:
+            os.fstat(number)
+        except OSError:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+        if name == "stdout":
+            sys.stdout = Closed()
+        else:
+            mode = "r" if number == 0 else "w"
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))

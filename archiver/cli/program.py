@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -41,11 +42,14 @@ def run(name: str, arguments: list[str]) -> int:
         output.flush()
     except typer.Exit as end:
         code = end.exit_code
+    except ArchiverError as error:
+        code = _report(error, as_json=False)
     return code
 
 
 def _prepare() -> None:
     """Never fail to print because of an encoding, and clean up when asked to end."""
+    output.open_missing()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -74,6 +78,11 @@ def _code(name: str, arguments: list[str]) -> int:
         return INTERRUPTED
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
+    except OSError as error:
+        # Help is written by the command line library itself; errors of files carry a name.
+        if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+            return _report(output.unwritable(error), as_json=False)
+        return _unexpected(error, as_json)
     except Exception as error:
         return _unexpected(error, as_json)
 
@@ -102,8 +111,11 @@ def _usage(error: typer.TyperException, name: str) -> UsageError:
 
 def _report(error: ArchiverError, as_json: bool) -> int:
     try:
-        if as_json:
-            output.document({"error": described(error)})
+        try:
+            if as_json:
+                output.document({"error": described(error)})
+        except ArchiverError as unwritten:
+            error = unwritten
         output.problem("error", str(error), error.remedy)
     except typer.Exit as end:
         return end.exit_code

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -58,7 +57,11 @@ def restore(
     from archiver import restore as room
     from archiver.cli import output
     from archiver.cli.progress import shown
+    from archiver.config.paths import absolute, lookup
 
+    if into is not None:
+        into = absolute(into)
+        lookup(into)
     setup = open_for("read", config, store, identity, writers)
     accepted = tuple(accept or ())
     if plan:
@@ -68,10 +71,9 @@ def restore(
             # The number has to be known to name the folder; nobody may commit another in between.
             at = room.plan(run, setup, at=at, accept=accepted).seq
             into = _default_folder(run, at)
+            lookup(into)
         with shown(as_json) as progress:
-            report = room.restore(
-                run, setup, into=into.expanduser().absolute(), at=at, accept=accepted, progress=progress
-            ).report
+            report = room.restore(run, setup, into=into, at=at, accept=accepted, progress=progress).report
     if as_json:
         output.document(report.as_document())
     else:
@@ -89,7 +91,7 @@ def _default_folder(run: str, seq: int) -> Path:
 
 def _say(report: Report, *, planned: bool) -> None:
     from archiver.cli import output
-    from archiver.cli.text import counted, size
+    from archiver.cli.text import counted, counts, size
 
     record = report.record
     output.facts(
@@ -108,7 +110,7 @@ def _say(report: Report, *, planned: bool) -> None:
             ("rollback", report.rollback),
             *(("migrated", step) for step in report.migrations),
             ("repaired", counted(len(report.repairs), "place") if report.repairs else ""),
-            ("replaced, rotate", ", ".join(f"{rule} ({n})" for rule, n in sorted(report.findings.items()))),
+            ("replaced, rotate", counts(report.findings)),
             *(("left out", left) for left in report.left_out),
         ]
     )
@@ -133,8 +135,10 @@ def _say(report: Report, *, planned: bool) -> None:
 
 
 def _verdict(report: Report) -> str:
-    run = shlex.quote(report.run)
-    if not report.blockers:
-        return f"Nothing stands against it: archiver restore {run}"
-    accepts = " ".join(f"--accept {blocker.accept}" for blocker in report.blockers)
-    return f"Not safe to go on. If you know better: archiver restore {run} {accepts}"
+    from archiver.cli.text import command
+
+    accepts = [word for blocker in report.blockers for word in ("--accept", blocker.accept)]
+    typed = command("archiver restore", report.run, *accepts)
+    if not accepts:
+        return f"Nothing stands against it: {typed}"
+    return f"Not safe to go on. If you know better: {typed}"

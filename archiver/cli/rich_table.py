@@ -13,6 +13,10 @@ from rich.text import Text
 
 _LEAST_CUT = 8
 """Cells that a column keeps when it is cut."""
+_LEAST_OF_ALL = 5
+"""Cells that it keeps where the table would not fit otherwise."""
+_LEAST_MIDDLE = 13
+"""Cells that an id keeps."""
 _LEAST_FOLDED = 30
 """Cells that a column keeps when it goes over several lines."""
 _GAP = 2
@@ -20,27 +24,56 @@ _GAP = 2
 
 
 def show(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], cut: Collection[str], fold: Collection[str]
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    cut: Collection[str],
+    fold: Collection[str],
+    middle: Collection[str] = (),
 ) -> None:
-    """Print harmless texts as a table; no columns but those in `cut` and `fold` are made narrower.
+    """Print harmless texts as a table; no columns but those named in `cut`, `fold` and `middle` get narrower.
 
-    A table that does not fit even so is wider than the terminal.
+    Those in `cut` first, then also below what reads well, then those in `middle`. A table that does not fit
+    even so is wider than the terminal.
     """
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
-    natural = [
+    widths = [
         max(cell_len(text) for text in (column, *(cells[at] for cells in rows)))
         for at, column in enumerate(columns)
     ]
-    least = dict.fromkeys(cut, _LEAST_CUT) | dict.fromkeys(fold, _LEAST_FOLDED)
-    shortest = [min(width, least.get(column, width)) for column, width in zip(columns, natural, strict=True)]
-    widths = fitted(natural, shortest, console.width - _GAP * len(columns))
+    folded = dict.fromkeys(fold, _LEAST_FOLDED)
+    for least in (
+        dict.fromkeys(cut, _LEAST_CUT) | folded,
+        dict.fromkeys(cut, _LEAST_OF_ALL),
+        dict.fromkeys(middle, _LEAST_MIDDLE),
+    ):
+        shortest = [min(width, least.get(name, width)) for name, width in zip(columns, widths, strict=True)]
+        widths = fitted(widths, shortest, console.width - _GAP * len(columns))
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, header_style="bold", padding=(0, _GAP - 1, 0, 0))
     for column, width in zip(columns, widths, strict=True):
         table.add_column(column, width=width, no_wrap=column not in fold, overflow="ellipsis")
     for cells in rows:
-        table.add_row(*(Text(text) for text in cells))
+        table.add_row(
+            *(
+                Text(without_middle(text, width) if column in middle else text)
+                for column, text, width in zip(columns, cells, widths, strict=True)
+            )
+        )
     console.width = max(console.width, sum(widths) + _GAP * len(columns))
     console.print(table)
+
+
+def without_middle(text: str, width: int) -> str:
+    """The text in at most `width` cells: its beginning and its end, which tell ids apart."""
+    if cell_len(text) <= width:
+        return text
+    keep = width - 1
+    while keep > 1:
+        end = keep // 2
+        shown = f"{text[: keep - end]}…{text[-end:]}"
+        if cell_len(shown) <= width:
+            return shown
+        keep -= 1
+    return "…"
 
 
 def fitted(natural: Sequence[int], shortest: Sequence[int], space: int) -> list[int]:

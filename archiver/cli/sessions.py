@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from archiver.config.paths import absolute, home, lookup
 from archiver.errors import InputNotFoundError
 
 _MAX_SLUG = 200
@@ -20,28 +22,64 @@ _MAX_SLUG = 200
 def newest_session(folder: Path) -> Path:
     """The newest session file of Claude Code for `folder`; `InputNotFoundError` when there is none."""
     places = list(_places(folder))
-    sessions = [path for place in places for path in place.glob("*.jsonl") if _is_session(path)]
+    sessions = [found for place in places for found in _sessions(place)]
     if not sessions:
         raise InputNotFoundError(
             f"there is no Claude Code session of {folder} (looked in {', '.join(map(str, places))})",
             remedy="name a transcript: `archiver archive PATH`",
         )
-    return max(sessions, key=lambda path: (path.stat().st_mtime_ns, path.name))
+    return max(sessions)[-1]
 
 
-def _is_session(path: Path) -> bool:
-    return not path.name.startswith("agent-") and path.is_file() and path.stat().st_size > 0
+def _sessions(place: Path) -> Iterator[tuple[int, str, Path]]:
+    """When each session of a folder was written last, its name and its path."""
+    try:
+        names = [path.name for path in place.iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise _unreadable(place, error) from error
+    for name in names:
+        if not name.endswith(".jsonl") or name.startswith((".", "agent-")):
+            continue
+        status = lookup(place / name)
+        if status is not None and stat.S_ISREG(status.st_mode) and status.st_size > 0:
+            yield status.st_mtime_ns, name, place / name
 
 
 def _places(folder: Path) -> Iterator[Path]:
     configured = os.environ.get("CLAUDE_CONFIG_DIR")
-    projects = (Path(configured).expanduser() if configured else Path.home() / ".claude") / "projects"
+    projects = (absolute(configured) if configured else home() / ".claude") / "projects"
+    seen = {str(folder): None, str(_real(folder)): None}
     logical = os.environ.get("PWD", "")
-    seen = {str(folder): None, str(folder.resolve()): None}
-    if logical.startswith("/") and Path(logical).resolve() == folder.resolve():
+    if logical.startswith("/") and _real(Path(logical)) == _real(folder):
         seen[logical] = None
     for slug in dict.fromkeys(re.sub(r"[^A-Za-z0-9]", "-", path) for path in seen):
         if len(slug) <= _MAX_SLUG:
             yield projects / slug
         else:
-            yield from projects.glob(f"{slug[:_MAX_SLUG]}-*")
+            yield from _beginning(projects, f"{slug[:_MAX_SLUG]}-")
+
+
+def _beginning(projects: Path, start: str) -> Iterator[Path]:
+    try:
+        yield from (path for path in projects.iterdir() if path.name.startswith(start))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _unreadable(projects, error) from error
+
+
+def _real(path: Path) -> Path:
+    """The path without links, or as it is where a folder on the way cannot be looked at."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return path
+
+
+def _unreadable(folder: Path, error: OSError) -> InputNotFoundError:
+    return InputNotFoundError(
+        f"{folder}, where Claude Code keeps its sessions, cannot be read: {error.strerror}",
+        remedy="name a transcript: `archiver archive PATH`",
+    )

@@ -72,11 +72,12 @@ _COLUMNS = ("NO", "KIND", "SAVED (UTC)", "OUTCOME", "TURN", "STORED", "PHASE", "
 
 def _facts(chain: Chain) -> list[tuple[str, object]]:
     from archiver.cli import output
-    from archiver.cli.text import counted, size
+    from archiver.cli.text import counted, counts, number, size
 
     record = chain.head.record
     spend, sizes = record.spend, record.sizes
-    findings = ", ".join(f"{rule} ({count})" for rule, count in sorted(record.findings.items()))
+    tokens = [number(count) for count in (spend.tokens_in, spend.tokens_out, spend.tokens_cached)]
+    done, left = number(record.plan.completed), number(record.plan.remaining)
     return [
         ("run", record.run),
         ("task", record.task),
@@ -89,14 +90,14 @@ def _facts(chain: Chain) -> list[tuple[str, object]]:
         ("saved", output.when(record.recorded_at)),
         ("started", output.when(record.created_at)),
         ("turn", record.turn),
-        ("tokens", f"{spend.tokens_in} in, {spend.tokens_out} out, {spend.tokens_cached} cached"),
+        ("tokens", f"{tokens[0]} in, {tokens[1]} out, {tokens[2]} cached"),
         ("cost", f"{spend.cost:.2f} {spend.currency}" if spend.cost else ""),
-        ("plan", f"{record.plan.completed} done, {record.plan.remaining} left" if _has_plan(record) else ""),
+        ("plan", f"{done} done, {left} left" if _has_plan(record) else ""),
         *(("waits for a person", approval.question) for approval in record.plan.pending_approvals),
         ("undecided effects", ", ".join(record.effects.undecided)),
         ("dialect", record.dialect),
         ("sizes", f"{size(sizes.raw)} read, {size(sizes.compacted)} packed, {size(sizes.stored)} stored"),
-        ("replaced, rotate", findings),
+        ("replaced, rotate", counts(record.findings)),
         ("left out", counted(record.left_out, "member") if record.left_out else ""),
         ("class", record.retention),
         ("signed by", f"{chain.writer} ({record.writer})"),

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import re
+import shlex
 import unicodedata
 from typing import TYPE_CHECKING
 
 from archiver.safetext import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
+_MOST_BITS = 128
 _NOT_ASCII = re.compile(r"[^\x20-\x7e]")
 
 
 def safe_text(value: object) -> str:
     """The value as one line in which control, format and other steering characters are visible escapes."""
-    return one_line(str(value))
+    return one_line(number(value) if isinstance(value, int) else str(value))
+
+
+def number(value: int) -> str:
+    """The integer in digits; one that nothing real can count is given by its size, in bounded time."""
+    bits = value.bit_length()
+    return str(value) if bits <= _MOST_BITS else f"{'-' if value < 0 else ''}2^{bits - 1} or more"
 
 
 def safe_lines(value: object) -> list[str]:
@@ -46,8 +55,8 @@ def _utf16(character: str) -> list[int]:
 
 def size(count: int) -> str:
     """Bytes for people: `1.2 MB`, with thousands as 1000."""
-    if count < 1000:
-        return f"{count} B"
+    if count < 1000 or count.bit_length() > _MOST_BITS:
+        return f"{number(count)} B"
     value, unit = float(count), ""
     for unit in ("kB", "MB", "GB", "TB"):  # noqa: B007 - the last unit that was needed
         value /= 1000
@@ -58,7 +67,19 @@ def size(count: int) -> str:
 
 def counted(count: int, noun: str) -> str:
     """A number with its noun: `1 record`, `2 records`."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def counts(findings: Mapping[str, int]) -> str:
+    """How often each rule found something: `rule (2), other (1)`."""
+    return ", ".join(f"{rule} ({number(count)})" for rule, count in sorted(findings.items()))
+
+
+def command(program: str, run: str, *options: str) -> str:
+    """A command about a run as it can be typed: whatever comes from the run is quoted for a shell."""
+    if run.startswith("-"):
+        return shlex.join([*program.split(), *options, "--", run])
+    return shlex.join([*program.split(), run, *options])
 
 
 def moment(at: datetime) -> str:

@@ -37,7 +37,7 @@ def verify(
     In a pipe each line has: ok or the error's name, object, run, number, what was found.
     """
     from archiver import verify as room
-    from archiver.cli import output
+    from archiver.cli import output, problems
     from archiver.cli.progress import shown
     from archiver.cli.text import counted
 
@@ -56,9 +56,9 @@ def verify(
     else:
         for finding in findings:
             output.row(_row(finding))
-    for finding in broken:
-        assert finding.error is not None  # noqa: S101 - chosen by it
-        output.problem("error", f"{finding.object}: {finding.error}", finding.error.remedy)
+    problems.report(
+        (f"{finding.object}: {finding.error}", finding.error) for finding in broken if finding.error
+    )
     if broken:
         codes = {finding.error.exit_code for finding in broken if finding.error}
         raise typer.Exit(4 if 4 in codes else max(codes))
