@@ -9,6 +9,7 @@ import base64
 import secrets
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,9 +27,17 @@ from archiver import (
     records,
     retention,
 )
-from archiver.compact import Compacted, CompactOptions, CompactReport, Summarise, compact
+from archiver.compact import Compacted, CompactOptions, CompactReport, Summarise, SummaryFacts, compact
 from archiver.describe import Given
-from archiver.errors import AlreadyExistsError, BundleTooOldError, StaleWriterError, UsageError
+from archiver.errors import (
+    AlreadyExistsError,
+    ArchiverError,
+    BundleTooOldError,
+    RedactionUnavailableError,
+    RefusedError,
+    StaleWriterError,
+    UsageError,
+)
 from archiver.model import Checkpoint, Member, Receipt, Record, Sizes, Transcript
 from archiver.model.manifest import ManifestHead
 from archiver.position import Position
@@ -104,7 +113,7 @@ def archive(
     the record nothing is seen, and the previous checkpoint stays.
     """
     progress = progress or Silent()
-    with Scratch() as scratch:
+    with _clean_errors(setup), Scratch() as scratch:
         transcript, total, dropped = _read(source, options)
         place = _position(source, options.given, transcript, setup)
         redactor = _redactor(place.redaction_key, setup)
@@ -114,9 +123,10 @@ def archive(
         redacted = redactor.transcript(transcript, scratch, progress, watch.part)
         progress.stage("compact", None)
         surveys = watch.surveys()
-        described = _describe(source, options.given, place, redacted, surveys, now())
+        described = _describe(source, options.given, place, redacted, surveys, redactor, now())
         checkpoint = redactor.checkpoint(described)
-        compacted = compact(checkpoint, watch.outlines, compaction, scratch, summarise=options.summarise)
+        summarise = _redacted_summary(options.summarise, redactor)
+        compacted = compact(checkpoint, watch.outlines, compaction, scratch, summarise=summarise)
         sealed = _seal(redactor, compacted, place, setup, scratch, progress)
         progress.stage("store", sealed.size)
         record = _commit(compacted, redactor, sealed, place, total, setup, now)
@@ -154,15 +164,16 @@ def _describe(
     place: Position,
     redacted: Redacted[Transcript],
     surveys: list[PartSurvey],
+    redactor: Redactor,
     now: datetime,
 ) -> Checkpoint:
     before = place.head
     task = given.task_id or (before.task if before else None)
     if source.checkpoint is not None:
         checkpoint = source.checkpoint.model_copy(update={"transcript": redacted.value})
-        task = task or checkpoint.task_id
+        task = redactor.text(task or checkpoint.task_id)
     else:
-        task = task or place.run
+        task = redactor.text(task or place.run)
         checkpoint = describe.from_transcript(redacted.value, surveys, place.run, task, now)
         if before is not None:
             checkpoint = checkpoint.model_copy(
@@ -197,6 +208,7 @@ def _seal(
 ) -> _Sealed:
     """Scan every member once more, pack them and seal the stream into a private file."""
     checkpoint = compacted.checkpoint.value
+    _check_ids(checkpoint, place)
     scanned = redactor.members(compacted.members.derive(lambda found: _in_order(checkpoint, found)), scratch)
     complete = scanned.derive(lambda found: (*found, members.of_receipt(redactor.receipt())))
     progress.stage("pack", sum(member.size for member in complete.value))
@@ -223,6 +235,40 @@ def _in_order(checkpoint: Checkpoint, found: tuple[Member, ...]) -> tuple[Member
     return (state, *segments, effects, evidence, *rest)
 
 
+def _check_ids(checkpoint: Checkpoint, place: Position) -> None:
+    """An id that turned out to hold a credential of this run must not become a name in the store."""
+    if checkpoint.run_id != place.run:
+        raise RefusedError(
+            f"the run id holds a credential that stands in the run: {checkpoint.run_id}",
+            remedy="give the run another id with --run-id",
+        )
+
+
+def _redacted_summary(summarise: Summarise | None, redactor: Redactor) -> Summarise | None:
+    """The callable with its text redacted: what it sees is redacted, what it says may come from elsewhere."""
+    if summarise is None:
+        return None
+
+    def safe(facts: SummaryFacts) -> str:
+        return redactor.text(summarise(facts))
+
+    return safe
+
+
+@contextmanager
+def _clean_errors(setup: Setup) -> Iterator[None]:
+    """Messages name files, parts and ids; whatever of them is a credential is replaced there too."""
+    try:
+        yield
+    except RedactionUnavailableError:
+        raise
+    except ArchiverError as error:
+        clean = _redactor(new_key(), setup)
+        error.args = tuple(clean.text(part) if isinstance(part, str) else part for part in error.args)
+        error.remedy = clean.text(error.remedy) if error.remedy else None
+        raise
+
+
 def _commit(
     compacted: Compacted,
     redactor: Redactor,
@@ -235,7 +281,9 @@ def _commit(
     """Put the bundle, then the record that makes it a checkpoint: the record is the commit point."""
     stored = sum(info.size for info in setup.store.list(layout.bundles_prefix(place.run)))
     setup.settings.limits.check_run(place.run, stored + sealed.size)
-    checkpoint = compacted.checkpoint.value
+    # Once more, with what the last scan found: the record repeats texts of the checkpoint.
+    checkpoint = redactor.checkpoint(compacted.checkpoint.value).value
+    _check_ids(checkpoint, place)
     name = layout.bundle_name(place.run, place.seq, secrets.token_hex(8))
     started = time.monotonic()
     setup.store.create(name, _blocks(sealed.path), retention=retention.class_of(checkpoint.outcome))
@@ -308,7 +356,7 @@ def _warnings(record: Record, redactor: Redactor, dropped: list[Dropped]) -> tup
     ]
     warnings += [f"{left.member} was left out: {left.reason}" for left in receipt.left_out]
     warnings += [f"the value of {name} is too short to search for" for name in receipt.too_short]
-    return tuple(warnings)
+    return tuple(map(redactor.text, warnings))
 
 
 __all__ = ["Archived", "Given", "Options", "Source", "archive", "archive_rows", "looks_like_rows"]

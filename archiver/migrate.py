@@ -6,6 +6,7 @@ newest version has a model; older ones are frozen JSON Schemas under `schemas/` 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from copy import deepcopy
 from datetime import UTC, datetime
@@ -28,7 +29,7 @@ def version_of(document: Any) -> int:
         raise InvalidDocumentError(f"a checkpoint is a JSON object, not {type(document).__name__}")
     version = document.get("schema_version", 1)
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise InvalidDocumentError(f"schema_version is {version!r}, not a whole number from 1")
+        raise InvalidDocumentError("schema_version is not a whole number from 1")
     return version
 
 
@@ -91,9 +92,14 @@ def _check_columns(row: Document) -> None:
         )
     if unknown := sorted(row.keys() - V1_REQUIRED - V1_OPTIONAL):
         raise InvalidDocumentError(
-            f"a version 1 row has no column {', '.join(map(repr, unknown))}",
+            f"a version 1 row has no column {', '.join(map(_shown, unknown))}",
             remedy="leave the column out of the export, so that nothing is lost in silence",
         )
+
+
+def _shown(column: str) -> str:
+    """A name that may stand in a message; a value that slipped into its place may not."""
+    return repr(column) if re.fullmatch(r"[A-Za-z_]{1,40}", column) else "with an odd name"
 
 
 def _text(value: Any, column: str) -> str:
@@ -106,7 +112,7 @@ def _text(value: Any, column: str) -> str:
 
 def _count(value: Any, column: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise InvalidDocumentError(f"{column} is {value!r}, not a whole number from 0")
+        raise InvalidDocumentError(f"{column} is not a whole number from 0")
     return value
 
 
@@ -131,7 +137,7 @@ def _moment(value: Any, column: str) -> str:
             return utc_text(datetime.fromtimestamp(value, UTC))
         moment = datetime.fromisoformat(value)
     except (TypeError, ValueError, OverflowError, OSError) as error:
-        raise InvalidDocumentError(f"{column} is {value!r}, not a time") from error
+        raise InvalidDocumentError(f"{column} is not a time: ISO 8601 text or seconds since 1970") from error
     return utc_text(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -67,10 +68,16 @@ def read_rows(path: Path) -> Iterator[Checkpoint]:
             ) from error
         except ValidationError as error:
             first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
+            place = ".".join(map(_shown, first["loc"]))
             raise InvalidDocumentError(
                 f"{path}: row {number}: {place}: {first['msg']}", remedy=_NOTHING
             ) from error
+
+
+def _shown(step: int | str) -> str:
+    """A step of a path that may stand in a message; a value that slipped into a key's place may not."""
+    text = str(step)
+    return text if re.fullmatch(r"[A-Za-z_]{1,40}|[0-9]{1,9}", text) else "…"
 
 
 def _documents(path: Path) -> Iterator[Any]:
