@@ -5,11 +5,9 @@ This file and `restore.py` alone know the order of the stages.
 
 from __future__ import annotations
 
-import base64
 import secrets
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,42 +15,37 @@ from typing import TYPE_CHECKING
 
 from archiver import (
     __version__,
-    age,
     describe,
     freshness,
     layout,
-    members,
-    pack,
     position,
     records,
     retention,
 )
-from archiver.compact import Compacted, CompactOptions, CompactReport, Summarise, SummaryFacts, compact
+from archiver.compact import Compacted, CompactOptions, CompactReport, Summarise, compact
 from archiver.describe import Given
 from archiver.errors import (
     AlreadyExistsError,
-    ArchiverError,
     BundleTooOldError,
-    RedactionUnavailableError,
     RefusedError,
     StaleWriterError,
     UsageError,
 )
-from archiver.model import Checkpoint, Member, Receipt, Record, Sizes, Transcript
-from archiver.model.manifest import ManifestHead
+from archiver.model import Checkpoint, Receipt, Record, Sizes, Transcript
 from archiver.position import Position
 from archiver.progress import Progress, Silent
 from archiver.record_of import record_of
 from archiver.redact import Redactor, new_key
 from archiver.redacted import Redacted
 from archiver.rows import looks_like_rows, read_rows
+from archiver.saying import clean_errors, redacted_summary, warnings_of
 from archiver.scratch import Scratch
+from archiver.sealing import SealedBundle, seal
 from archiver.transcripts.reader import Dropped, read
 from archiver.transcripts.survey import PartSurvey
 from archiver.watch import Watch
 
 if TYPE_CHECKING:
-    from archiver.pack import Packed
     from archiver.setup import Setup
 
 MAX_AGE_OF_BUNDLE = 24 * 3600
@@ -89,16 +82,6 @@ class Archived:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Sealed:
-    """A bundle on local disk, not yet in the store."""
-
-    path: Path
-    size: int
-    packed: Packed
-    container: age.Sealed
-
-
 def archive(
     source: Source,
     setup: Setup,
@@ -113,7 +96,7 @@ def archive(
     the record nothing is seen, and the previous checkpoint stays.
     """
     progress = progress or Silent()
-    with _clean_errors(setup), Scratch() as scratch:
+    with clean_errors(lambda: _redactor(new_key(), setup)), Scratch() as scratch:
         transcript, total, dropped = _read(source, options)
         place = _position(source, options.given, transcript, setup)
         redactor = _redactor(place.redaction_key, setup)
@@ -125,13 +108,14 @@ def archive(
         surveys = watch.surveys()
         described = _describe(source, options.given, place, redacted, surveys, redactor, now())
         checkpoint = redactor.checkpoint(described)
-        summarise = _redacted_summary(options.summarise, redactor)
+        summarise = redacted_summary(options.summarise, redactor)
         compacted = compact(checkpoint, watch.outlines, compaction, scratch, summarise=summarise)
-        sealed = _seal(redactor, compacted, place, setup, scratch, progress)
+        _check_ids(compacted.checkpoint.value, place)
+        sealed = seal(redactor, compacted, place, setup, scratch, progress)
         progress.stage("store", sealed.size)
         record = _commit(compacted, redactor, sealed, place, total, setup, now)
     return Archived(
-        record, redactor.receipt(), compacted.report, tuple(dropped), _warnings(record, redactor, dropped)
+        record, redactor.receipt(), compacted.report, tuple(dropped), warnings_of(record, redactor, dropped)
     )
 
 
@@ -198,43 +182,6 @@ def _compact_options(options: Options, setup: Setup) -> CompactOptions:
     )
 
 
-def _seal(
-    redactor: Redactor,
-    compacted: Compacted,
-    place: Position,
-    setup: Setup,
-    scratch: Scratch,
-    progress: Progress,
-) -> _Sealed:
-    """Scan every member once more, pack them and seal the stream into a private file."""
-    checkpoint = compacted.checkpoint.value
-    _check_ids(checkpoint, place)
-    scanned = redactor.members(compacted.members.derive(lambda found: _in_order(checkpoint, found)), scratch)
-    complete = scanned.derive(lambda found: (*found, members.of_receipt(redactor.receipt())))
-    progress.stage("pack", sum(member.size for member in complete.value))
-    head = ManifestHead(
-        run=place.run,
-        seq=place.seq,
-        schema_version=checkpoint.schema_version,
-        redaction_key=base64.b64encode(place.redaction_key).decode(),
-        mtime=max(0, int(checkpoint.checkpoint_at.timestamp())),
-    )
-    path = scratch.new_path("bundle")
-    with path.open("xb") as file:
-        sealer = age.seal(setup.recipients, file.write)
-        packed = pack.pack(complete, head, sealer.write, limits=setup.settings.limits, progress=progress)
-        container = sealer.close()
-    return _Sealed(path, path.stat().st_size, packed, container)
-
-
-def _in_order(checkpoint: Checkpoint, found: tuple[Member, ...]) -> tuple[Member, ...]:
-    """State, transcript segments, effects, evidence, then the rest: what is read first comes first."""
-    state, effects, evidence = members.of_state(checkpoint)
-    segments = [member for member in found if member.path.startswith(("transcript/", "full/"))]
-    rest = [member for member in found if not member.path.startswith(("transcript/", "full/"))]
-    return (state, *segments, effects, evidence, *rest)
-
-
 def _check_ids(checkpoint: Checkpoint, place: Position) -> None:
     """An id that turned out to hold a credential of this run must not become a name in the store."""
     if checkpoint.run_id != place.run:
@@ -244,35 +191,10 @@ def _check_ids(checkpoint: Checkpoint, place: Position) -> None:
         )
 
 
-def _redacted_summary(summarise: Summarise | None, redactor: Redactor) -> Summarise | None:
-    """The callable with its text redacted: what it sees is redacted, what it says may come from elsewhere."""
-    if summarise is None:
-        return None
-
-    def safe(facts: SummaryFacts) -> str:
-        return redactor.text(summarise(facts))
-
-    return safe
-
-
-@contextmanager
-def _clean_errors(setup: Setup) -> Iterator[None]:
-    """Messages name files, parts and ids; whatever of them is a credential is replaced there too."""
-    try:
-        yield
-    except RedactionUnavailableError:
-        raise
-    except ArchiverError as error:
-        clean = _redactor(new_key(), setup)
-        error.args = tuple(clean.text(part) if isinstance(part, str) else part for part in error.args)
-        error.remedy = clean.text(error.remedy) if error.remedy else None
-        raise
-
-
 def _commit(
     compacted: Compacted,
     redactor: Redactor,
-    sealed: _Sealed,
+    sealed: SealedBundle,
     place: Position,
     total: int,
     setup: Setup,
@@ -286,7 +208,7 @@ def _commit(
     _check_ids(checkpoint, place)
     name = layout.bundle_name(place.run, place.seq, secrets.token_hex(8))
     started = time.monotonic()
-    setup.store.create(name, _blocks(sealed.path), retention=retention.class_of(checkpoint.outcome))
+    setup.store.create(name, sealed.blocks(), retention=retention.class_of(checkpoint.outcome))
     record = record_of(
         checkpoint,
         place,
@@ -321,12 +243,6 @@ def commit(record: Record, setup: Setup, *, age_of_bundle: float) -> None:
         ) from error
 
 
-def _blocks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            yield block
-
-
 def archive_rows(
     path: Path, setup: Setup, *, options: Options = Options(), progress: Progress | None = None
 ) -> list[Archived]:
@@ -343,20 +259,6 @@ def archive_rows(
         archive(Source(checkpoint=checkpoint), setup, options=options, progress=progress)
         for checkpoint in read_rows(path)
     ]
-
-
-def _warnings(record: Record, redactor: Redactor, dropped: list[Dropped]) -> tuple[str, ...]:
-    receipt = redactor.receipt()
-    warnings = []
-    if record.dialect == "opaque":
-        warnings.append("the format of the transcript is not known: redacted, kept whole, not compacted")
-    warnings += [
-        f"{drop.part}: {drop.bytes} bytes dropped at the {drop.place} (line {drop.line}): {drop.reason}"
-        for drop in dropped
-    ]
-    warnings += [f"{left.member} was left out: {left.reason}" for left in receipt.left_out]
-    warnings += [f"the value of {name} is too short to search for" for name in receipt.too_short]
-    return tuple(map(redactor.text, warnings))
 
 
 __all__ = ["Archived", "Given", "Options", "Source", "archive", "archive_rows", "looks_like_rows"]

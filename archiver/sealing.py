@@ -1,0 +1,74 @@
+"""A compacted checkpoint as a sealed bundle on local disk: scanned once more, packed, encrypted."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from archiver import age, members, pack
+from archiver.compact import Compacted
+from archiver.model import Checkpoint, Member
+from archiver.model.manifest import ManifestHead
+from archiver.position import Position
+from archiver.progress import Progress
+from archiver.redact import Redactor
+from archiver.scratch import Scratch
+
+if TYPE_CHECKING:
+    from archiver.pack import Packed
+    from archiver.setup import Setup
+
+
+@dataclass(frozen=True, slots=True)
+class SealedBundle:
+    """A bundle on local disk, not yet in the store."""
+
+    path: Path
+    size: int
+    packed: Packed
+    container: age.Sealed
+
+    def blocks(self) -> Iterator[bytes]:
+        """The sealed bytes, about a megabyte at a time."""
+        with self.path.open("rb") as file:
+            while block := file.read(1 << 20):
+                yield block
+
+
+def seal(
+    redactor: Redactor,
+    compacted: Compacted,
+    place: Position,
+    setup: Setup,
+    scratch: Scratch,
+    progress: Progress,
+) -> SealedBundle:
+    """Scan every member once more, pack them and seal the stream into a private file."""
+    checkpoint = compacted.checkpoint.value
+    scanned = redactor.members(compacted.members.derive(lambda found: _in_order(checkpoint, found)), scratch)
+    complete = scanned.derive(lambda found: (*found, members.of_receipt(redactor.receipt())))
+    progress.stage("pack", sum(member.size for member in complete.value))
+    head = ManifestHead(
+        run=place.run,
+        seq=place.seq,
+        schema_version=checkpoint.schema_version,
+        redaction_key=base64.b64encode(place.redaction_key).decode(),
+        mtime=max(0, int(checkpoint.checkpoint_at.timestamp())),
+    )
+    path = scratch.new_path("bundle")
+    with path.open("xb") as file:
+        sealer = age.seal(setup.recipients, file.write)
+        packed = pack.pack(complete, head, sealer.write, limits=setup.settings.limits, progress=progress)
+        container = sealer.close()
+    return SealedBundle(path, path.stat().st_size, packed, container)
+
+
+def _in_order(checkpoint: Checkpoint, found: tuple[Member, ...]) -> tuple[Member, ...]:
+    """State, transcript segments, effects, evidence, then the rest: what is read first comes first."""
+    state, effects, evidence = members.of_state(checkpoint)
+    segments = [member for member in found if member.path.startswith(("transcript/", "full/"))]
+    rest = [member for member in found if not member.path.startswith(("transcript/", "full/"))]
+    return (state, *segments, effects, evidence, *rest)
