@@ -111,8 +111,9 @@ def write(
 def _failed(into: Path, error: OSError) -> ArchiverError:
     said = f"the checkpoint could not be written to {into}: {error.strerror}"
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+        place = into if into.is_dir() else into.absolute().parent
         return StoreFullError(
-            said, remedy=f"free some space on the disk of {into.absolute().parent}, or choose another --into"
+            said, remedy=f"free some space on the disk of {place}, or choose another --into"
         )
     return InputNotFoundError(said, remedy="choose another folder with --into")
 
