@@ -439,3 +439,18 @@ def test_real_claude_code_sessions(path: Path, scratch: Scratch) -> None:
     mended, report = _mend("claude-code", items, scratch)
     assert set(_problems("claude-code", mended)) <= {"bad_text"}
     assert bool(report.actions) == bool([code for code in before if code != "bad_text"])
+
+
+@pytest.mark.parametrize("broken", [{}, [], 7, None, ""])
+def test_a_result_whose_id_is_no_id_goes(scratch: Scratch, broken: Any) -> None:
+    use, result = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {}}, {"type": "tool_result"}
+    lost = {**result, "tool_use_id": broken, "content": "nobody asked"}
+    items = [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [lost, {"type": "text", "text": "more"}]},
+    ]
+    mended, report = _mend("anthropic-messages", items, scratch)
+    assert [result.call_id for result in _results("anthropic-messages", mended)] == ["toolu_1"]
+    assert sorted(_codes(report)) == [("orphan_result", "dropped"), ("unanswered_call", "answered")]
+    assert _problems("anthropic-messages", mended) == []

@@ -29,7 +29,7 @@ class Said(NamedTuple):
 
 
 def said(content: Any) -> Said:
-    """Read a content; unknown blocks and wrong shapes say nothing."""
+    """Read a content; unknown blocks and wrong shapes say nothing, but a result without an id stays one."""
     if isinstance(content, str):
         return Said(texts=(content,))
     if not isinstance(content, list):
@@ -47,9 +47,9 @@ def said(content: Any) -> Said:
         kinds.add(kind)
         if kind == "text" and isinstance(block.get("text"), str):
             texts.append(block["text"])
-        elif kind == "tool_result" and isinstance(block.get("tool_use_id"), str):
+        elif kind == "tool_result":
             results.append(_result(block))
-        elif (kind == CLIENT_CALL or kind in SERVER_CALLS) and isinstance(block.get("id"), str):
+        elif (kind == CLIENT_CALL or kind in SERVER_CALLS) and _id(block.get("id")):
             calls.append(_call(block, elsewhere=kind != CLIENT_CALL))
     return Said(
         tuple(calls), tuple(results), tuple(texts), not REASONING.isdisjoint(kinds), "compaction" in kinds
@@ -62,7 +62,13 @@ def _call(block: dict[str, Any], *, elsewhere: bool) -> Call:
 
 
 def _result(block: dict[str, Any]) -> ToolResult:
-    return ToolResult(block["tool_use_id"], joined_text(block.get("content")), block.get("is_error") is True)
+    call_id = _id(block.get("tool_use_id"))
+    return ToolResult(call_id, joined_text(block.get("content")), block.get("is_error") is True)
+
+
+def _id(value: Any) -> str:
+    """An id; what is no text is none, and is written as the empty id that no call has."""
+    return value if isinstance(value, str) else ""
 
 
 def has_result(content: Any) -> bool:
@@ -144,7 +150,7 @@ def with_results(content: Any, calls: Sequence[Call], text: str, is_error: bool 
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) and content else []
     if isinstance(content, list):
         blocks = list(content)
-    held = {block.get("tool_use_id") for block in blocks if isinstance(block, dict)}
+    held = {_id(block.get("tool_use_id")) for block in blocks if isinstance(block, dict)}
     due = [call for call in calls if call.id not in held]
     if not due:
         return content
@@ -192,4 +198,4 @@ def _is_result(block: Any) -> bool:
 
 
 def _answers(block: Any, call_id: str) -> bool:
-    return _is_result(block) and block.get("tool_use_id") == call_id
+    return _is_result(block) and _id(block.get("tool_use_id")) == call_id

@@ -106,10 +106,10 @@ def _agents(session: Path, ids: set[str]) -> Iterator[Found]:
     if session.name.startswith("agent-"):
         return
     own = session.name.removesuffix(".jsonl")
-    for name in sorted({own, *ids}, key=os.fsencode):
-        if name == own or _SESSION_ID.fullmatch(name):
-            for path in _agent_files(session.parent / name / _FOLDER):
-                yield Found(safe_name(f"{name}/{_FOLDER}/{path.name}"), FileSource.of(path, follow=False))
+    folders = {own, *filter(_SESSION_ID.fullmatch, ids)}
+    for name in sorted(folders, key=os.fsencode):
+        for path in _agent_files(session.parent / name / _FOLDER):
+            yield Found(safe_name(f"{name}/{_FOLDER}/{path.name}"), FileSource.of(path, follow=False))
     for path in _agent_files(session.parent):
         source = FileSource.of(path, follow=False)
         if ids & (_session_ids(source) or set()):

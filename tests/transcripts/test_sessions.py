@@ -278,3 +278,10 @@ def test_chunks_of_text_end_at_line_ends(tmp_path: Path) -> None:
     path.write_bytes(b"x" * 3_000_000)
     [part] = read([path]).transcript.parts
     assert b"".join(part.items.lines()) == path.read_bytes()
+
+
+def test_a_session_id_that_no_file_system_takes_names_no_folder(tmp_path: Path) -> None:
+    line = {"type": "user", "sessionId": "\ud800", "uuid": "u", "message": {"role": "user", "content": "go"}}
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(json.dumps(line).encode() + b"\n")
+    assert part_names(path) == ["session.jsonl"]
