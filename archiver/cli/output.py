@@ -165,7 +165,7 @@ class Closed(io.StringIO):
     """Standard output of a program that was started without one: as a pipe that nobody reads."""
 
     def write(self, _text: str) -> int:
-        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+        raise BrokenPipeError("standard output is closed")
 
     def fileno(self) -> int:
         return 1

@@ -78,6 +78,8 @@ def _code(name: str, arguments: list[str]) -> int:
         return INTERRUPTED
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
+    except BrokenPipeError:
+        return output.PIPE_CLOSED
     except OSError as error:
         # Help is written by the command line library itself; errors of files carry a name.
         if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
