@@ -58,12 +58,12 @@ def seal(
         redaction_key=base64.b64encode(place.redaction_key).decode(),
         mtime=max(0, int(checkpoint.checkpoint_at.timestamp())),
     )
-    path = scratch.new_path("bundle")
-    with path.open("xb") as file:
-        sealer = age.seal(setup.recipients, file.write)
-        packed = pack.pack(complete, head, sealer.write, limits=setup.settings.limits, progress=progress)
-        container = sealer.close()
-    return SealedBundle(path, path.stat().st_size, packed, container)
+    spool = scratch.spool("bundle")
+    sealer = age.seal(setup.recipients, spool.write)
+    packed = pack.pack(complete, head, sealer.write, limits=setup.settings.limits, progress=progress)
+    container = sealer.close()
+    spooled = spool.close()
+    return SealedBundle(spooled.path, spooled.size, packed, container)
 
 
 def _in_order(checkpoint: Checkpoint, found: tuple[Member, ...]) -> tuple[Member, ...]:

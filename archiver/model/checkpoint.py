@@ -11,6 +11,9 @@ from archiver.model.items import Items
 
 SCHEMA_VERSION: Final = 2
 
+MAX_PARTS: Final = 10_000
+"""Native files of one transcript."""
+
 Outcome = Literal["running", "succeeded", "failed", "cancelled"]
 EffectStatus = Literal["proposed", "in_progress", "confirmed", "uncertain"]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -129,7 +132,7 @@ class Transcript(Frozen):
     """The conversation in its provider's own item format; the first part is the main conversation."""
 
     dialect: str = "opaque"
-    parts: tuple[TranscriptPart, ...] = ()
+    parts: Annotated[tuple[TranscriptPart, ...], Field(max_length=MAX_PARTS)] = ()
 
 
 class GitState(Frozen):
