@@ -7,6 +7,7 @@ hex, and in base64 at each of its three alignments.
 from __future__ import annotations
 
 import base64
+import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,6 +25,8 @@ SHORTEST: Final = 6
 _SHORTEST_FOUND = 8
 _LONGEST = 65_536
 _ENCODED_LONGEST = 4_096
+_LONGEST_FORM = 15_000
+"""Vectorscan takes no literal of more than 16 000 bytes; of a longer value its beginning is searched for."""
 _SHORTEST_ENCODED = 8
 
 
@@ -46,7 +49,10 @@ class ExactValue:
 def exact_from_environment(
     environ: Mapping[str, str], extra_names: Iterable[str] = (), *, names: Names | None = None
 ) -> list[ExactValue]:
-    """The values of environment variables whose names say secret (guessed), and of those named."""
+    """The values of environment variables whose names say secret (guessed), and of those named.
+
+    What is too short or too common to be searched for is given too, so that the receipt can name it.
+    """
     if names is None:
         from archiver.redact import rules  # a rule file is read only when nobody has the names yet
 
@@ -55,19 +61,47 @@ def exact_from_environment(
     return [
         ExactValue(name, value, guessed=name not in wanted)
         for name, value in sorted(environ.items())
-        if value and (name in wanted or (names.says(name) is not None and _is_value(value)))
+        if value and (name in wanted or (name not in _PLACES and names.says(name) is not None))
     ]
 
 
-def _is_value(text: str) -> bool:
-    value = text.encode("utf-8", "surrogatepass")
-    return not negatives.says_nothing(value) and not negatives.is_reference(value)
+_PLACES: Final = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK"})
+"""Variables of the shell that hold places, whatever their names say."""
+_PLACE = re.compile(rb"~?/[\w.\-@]+(?:/[\w.\-@]+)+/?")
+_REFERENCE = re.compile(rb"\$\{[A-Za-z_]\w*\}")
+_LONGEST_WORD = 11
+_SHORTEST_NUMBER = 8
 
 
 def searchable(known: ExactValue) -> bool:
-    """True when a value is long enough to be searched for, and no word that only its name calls secret."""
-    value = known.value.encode("utf-8", "surrogatepass")
-    return len(value) >= SHORTEST and not (known.guessed and negatives.is_common(value))
+    """True when a value is long enough to be searched for; one that only its name calls secret is no word."""
+    value = bytes_of(known)
+    return len(value) >= SHORTEST and not (known.guessed and _is_harmless(value))
+
+
+def bytes_of(known: ExactValue) -> bytes:
+    """The bytes to search for."""
+    return known.value.strip().encode("utf-8", "surrogatepass")
+
+
+def _is_harmless(value: bytes) -> bool:
+    """True for what stands in many texts without being the secret: a word, a number, a path, a reference."""
+    if value.isalpha():
+        one_case = value.islower() or value.isupper() or value.istitle()
+        return len(value) <= _LONGEST_WORD and one_case and not negatives.is_scrambled(value, 3)
+    if value.isdigit():
+        return len(value) < _SHORTEST_NUMBER
+    return _REFERENCE.fullmatch(value) is not None or (
+        _PLACE.fullmatch(value) is not None and not any(map(_is_mixed, value.split(b"/")))
+    )
+
+
+def _is_mixed(segment: bytes) -> bool:
+    """True for a piece of a path with a digit and letters of both cases, as a random value has."""
+    return segment != segment.lower() and segment != segment.upper() and any(map(segment.count, _DIGITS))
+
+
+_DIGITS: Final = tuple(b"%d" % digit for digit in range(10))
 
 
 def safe_to_search(value: bytes) -> bool:
@@ -81,33 +115,46 @@ def safe_to_search(value: bytes) -> bool:
 
 
 def encodings(value: bytes) -> Iterator[bytes]:
-    """The forms in which a value is searched for; the first is the value itself."""
+    """The forms in which a value is searched for as they are; the first is the value itself."""
     yield value
+    if len(value) <= _ENCODED_LONGEST:
+        yield from _base64(value)
+
+
+def caseless_encodings(value: bytes) -> Iterator[bytes]:
+    """The forms whose hex digits may be of either case: percent-encoded, in hex, escaped for JSON or HTML."""
     if len(value) > _ENCODED_LONGEST:
         return
-    yield from _escaped(value)
     yield quote(value, safe="").encode()
+    yield quote(value).encode()
     yield quote(value, safe="~()*!'").encode()
     yield quote_plus(value).encode()
     yield value.hex().encode()
-    yield value.hex().upper().encode()
-    yield from _base64(value)
-
-
-def _escaped(value: bytes) -> Iterator[bytes]:
-    """The value inside one and two levels of JSON strings, with and without escapes for what is not ASCII."""
     try:
         text = value.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         return
+    for form in _escaped(text):
+        yield form.encode("utf-8", "surrogatepass")
+
+
+def _escaped(text: str) -> Iterator[str]:
+    """The text inside HTML, and inside one and two levels of JSON strings as different writers make them."""
+    yield html.escape(text)
+    yield html.escape(text, quote=False)
     for first in (False, True):
-        once = json.dumps(text, ensure_ascii=first)[1:-1]
-        for second in (False, True):
-            twice = json.dumps(once, ensure_ascii=second)[1:-1]
-            for form in (once, once.replace("/", "\\/"), twice):
-                yield form.encode("utf-8", "surrogatepass")
+        plain = json.dumps(text, ensure_ascii=first)[1:-1]
+        # Go, and any writer that makes JSON safe for HTML, escapes these three as well.
+        for once in (plain, plain.translate(_HTML_SAFE)):
+            yield once
+            yield once.replace("/", "\\/")
+            for second in (False, True):
+                twice = json.dumps(once, ensure_ascii=second)[1:-1]
+                yield twice
+                yield twice.translate(_HTML_SAFE)
 
 
+_HTML_SAFE: Final = {ord(sign): f"\\u{ord(sign):04x}" for sign in "&<>"}
 _SAFE = re.compile(rb"[ !#-%(-.0-;=?-\[\]-~]{4,}")
 
 
@@ -139,17 +186,21 @@ class ExactMatcher:
     def __init__(self, values: Iterable[bytes]) -> None:
         """Compile the search; raises `RedactionUnavailableError`."""
         self.values = tuple(dict.fromkeys(values))
-        forms: dict[bytes, int] = {}
+        forms: dict[Expression, int] = {}
         for index, value in enumerate(self.values):
-            for form in encodings(value):
-                forms.setdefault(form, index)
+            as_they_are = set(encodings(value))
+            for form in as_they_are:
+                forms.setdefault(Expression(form[:_LONGEST_FORM]), index)
+            for form in set(caseless_encodings(value)) - as_they_are:
+                if len(form) <= _LONGEST_FORM:
+                    forms.setdefault(Expression(form, caseless=True), index)
         for value in self.values:
             fragment = _fragment(value)
             if fragment is not None:
-                forms.setdefault(fragment, _PART)
-        self._forms = list(forms)
+                forms.setdefault(Expression(fragment[:_LONGEST_FORM]), _PART)
+        self._sizes = [len(form.pattern) for form in forms]
         self._owners = list(forms.values())
-        self._engine = Engine([Expression(form) for form in self._forms], literal=True) if forms else None
+        self._engine = Engine(list(forms), literal=True) if forms else None
 
     def __bool__(self) -> bool:
         return self._engine is not None
@@ -166,7 +217,7 @@ class ExactMatcher:
         if not hits:
             return []
         spans = {
-            (end - len(self._forms[number]), end, self._owners[number])
+            self._whole(data, end - self._sizes[number], end, self._owners[number])
             for end, number in hits
             if self._owners[number] != _PART
         }
@@ -178,3 +229,10 @@ class ExactMatcher:
                 continue
             found.append((start, end, owner))
         return found
+
+    def _whole(self, data: bytes, start: int, end: int, owner: int) -> tuple[int, int, int]:
+        """An occurrence up to the end of a value that is longer than what is searched for."""
+        value = self.values[owner]
+        if end - start == _LONGEST_FORM < len(value) and data.startswith(value, start):
+            end = start + len(value)
+        return start, end, owner

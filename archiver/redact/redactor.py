@@ -46,9 +46,7 @@ class Redactor:
             sorted({known.name for known in registered if not exact_values.searchable(known)})
         )
         self._registered = tuple(
-            known.value.strip().encode("utf-8", "surrogatepass")
-            for known in registered
-            if exact_values.searchable(known)
+            exact_values.bytes_of(known) for known in registered if exact_values.searchable(known)
         )
         self._exact = ExactMatcher(self._registered)
         self._clean: Clean = {}

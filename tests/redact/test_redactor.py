@@ -145,8 +145,9 @@ def test_pretty_printed_json_with_escapes_is_redacted(redactor: Redactor, scratc
 
 @pytest.mark.parametrize("offset", [-40, -20, -3, 0, 3, 40])
 def test_a_secret_on_a_window_boundary_of_one_long_line_is_found(
-    redactor: Redactor, scratch: Scratch, offset: int
+    redactor: Redactor, scratch: Scratch, offset: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("archiver.redact.raw.LONGEST_LINE", 1 << 20)
     window = (1 << 20) + offset
     data = b"ab, " * (window // 4)
     text = (
@@ -358,10 +359,14 @@ def test_the_environment_is_read_by_names_that_say_secret() -> None:
     }
     found = exact_from_environment(environ, ["PLAIN", "ABSENT"])
     assert [(known.name, known.guessed) for known in found] == [
+        ("API_KEY", True),
         ("DB_PASSWORD", True),
         ("GITHUB_TOKEN", True),
+        ("GOOGLE_APPLICATION_CREDENTIALS", True),
         ("PLAIN", False),
     ]
+    receipt = Redactor.load(KEY, exact=found).receipt()
+    assert receipt.too_short == ("API_KEY", "GOOGLE_APPLICATION_CREDENTIALS")
 
 
 def test_progress_is_told_every_byte(redactor: Redactor, scratch: Scratch) -> None:

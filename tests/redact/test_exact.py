@@ -1,0 +1,99 @@
+"""Which values are searched for, and in which forms."""
+
+from __future__ import annotations
+
+import html
+import json
+import random
+import secrets
+import string
+from urllib.parse import quote
+
+import pytest
+
+from archiver.redact import ExactValue, Redactor, exact_from_environment
+from archiver.redact.exact import ExactMatcher, searchable
+
+from .conftest import KEY
+
+SECRET = "S3cr/et&P<w>d=" + secrets.token_hex(4)
+
+
+def _lower_percent(text: str) -> str:
+    return quote(text, safe="").replace("%2F", "%2f").replace("%3D", "%3d")
+
+
+def _as_go(text: str) -> str:
+    return json.dumps(text)[1:-1].replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003E")
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda text: text,
+        _lower_percent,
+        quote,
+        _as_go,
+        lambda text: json.dumps(_as_go(text))[1:-1],
+        html.escape,
+        lambda text: text.encode().hex(),
+        lambda text: text.encode()[:5].hex().upper() + text.encode()[5:].hex(),
+    ],
+)
+def test_a_registered_value_is_found_however_it_is_written(write: object) -> None:
+    written = write(SECRET).encode()  # type: ignore[operator]  # a function of the list above
+    data = b"see " + written + b" there"
+    assert ExactMatcher([SECRET.encode()]).find(data) == [(4, 4 + len(written), 0)]
+
+
+def test_a_value_longer_than_the_engine_takes_is_found_whole() -> None:
+    value = secrets.token_hex(10_000).encode()
+    assert ExactMatcher([value]).find(b"a " + value + b" b") == [(2, 2 + len(value), 0)]
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "Passw{}(2024)!",
+        "$Ecr3t{}!",
+        "@dmin{}Xy",
+        "hunter{}-here-9X",
+        "Tr0ub4dor/{}Xy",
+        "letters.{}",
+        "/{}/aB3/x",
+    ],
+)
+def test_a_variable_that_says_secret_is_searched_for_whatever_its_value_looks_like(template: str) -> None:
+    value = template.format(secrets.token_hex(3))
+    [known] = exact_from_environment({"DB_PASSWORD": value})
+    assert searchable(known)
+    assert value not in Redactor.load(KEY, exact=[known]).text(f"it is {value} now")
+
+
+def test_random_passwords_are_all_searched_for() -> None:
+    rng = random.Random(1)
+    signs = string.ascii_letters + string.digits + string.punctuation
+    for size in (8, 12, 20):
+        for _ in range(400):
+            value = "".join(rng.choice(signs) for _ in range(size))
+            [known] = exact_from_environment({"DB_PASSWORD": value})
+            assert searchable(known), value
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["true", "postgres", "5432", "${OTHER}", "/etc/keys/app.pem", "~/.config/x/key", "short", " " * 9],
+)
+def test_what_is_too_short_or_common_is_named(value: str) -> None:
+    receipt = Redactor.load(KEY, exact=exact_from_environment({"DB_PASSWORD": value})).receipt()
+    assert receipt.too_short == ("DB_PASSWORD",)
+
+
+def test_places_of_the_shell_are_no_secrets() -> None:
+    environ = {"PWD": "/srv/a", "OLDPWD": "/srv/b", "SSH_AUTH_SOCK": "/tmp/s/agent"}
+    assert exact_from_environment(environ) == []
+
+
+@pytest.mark.parametrize("value", ["postgres", "/etc/keys/app.pem", "123456"])
+def test_what_the_caller_registers_is_always_searched_for(value: str) -> None:
+    assert searchable(ExactValue("X", value))
