@@ -41,6 +41,7 @@ soak: $(VENV)/.installed  ## long fuzz, kill and load runs
 	$(BIN)/pytest -m soak
 
 bench: $(VENV)/.installed  ## speed and memory, as ratios within one run
+	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/pipeline.py
 
 schemas: $(VENV)/.installed  ## write the JSON Schemas from the models
