@@ -1,7 +1,9 @@
 """The one place where JSON becomes values and values become JSON.
 
 orjson does the work; the standard library takes over for what real transcripts hold besides: lone surrogates
-in `\\uXXXX` escapes and, where asked for, integers beyond 64 bits. `NaN` and infinities are refused.
+in `\\uXXXX` escapes and, where asked for, integers beyond 64 bits. `NaN` and infinities are refused. What is
+sound JSON but has no Python value (numbers too long, texts nested too deeply) is held as its text and written
+as it was.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import secrets
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NoReturn
@@ -20,6 +23,14 @@ from archiver.errors import NotSerialisableError
 _COMPACT = (",", ":")
 _MAX_DEPTH = 900
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
+_LONGEST_INTEGER = 640
+"""Digits: the least that an interpreter may be told to refuse to count with."""
+_TOKEN = re.compile(
+    r"[ \t\r\n]*+"
+    r'("(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"'
+    r"|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null|[{}\[\],:])"
+)
+_ENDS = {"}": ("next", "key or end"), "]": ("next", "value or end")}
 _PLAIN = orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS
 
 
@@ -28,11 +39,7 @@ def loads(data: bytes | str) -> Any:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
-        text = data.decode("utf-8") if isinstance(data, bytes) else data
-        try:
-            return json.loads(text, parse_constant=_refuse_constant)
-        except RecursionError:
-            raise ValueError("nested too deeply") from None
+        return _decoded(data)
 
 
 def exact(data: bytes) -> Any:
@@ -40,12 +47,54 @@ def exact(data: bytes) -> Any:
 
     orjson makes floats of them; looking for long numbers costs as much as parsing, so `loads` does not.
     """
-    if _LONG_NUMBER.search(data) is None:
-        return loads(data)
+    return loads(data) if _LONG_NUMBER.search(data) is None else _decoded(data)
+
+
+def _decoded(data: bytes | str) -> Any:
+    text = data.decode("utf-8") if isinstance(data, bytes) else data
     try:
-        return json.loads(data, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=_refuse_constant, parse_int=integer, parse_float=decimal)
     except RecursionError:
-        raise ValueError("nested too deeply") from None
+        if sound(text):
+            return orjson.Fragment(text)
+        raise ValueError("not JSON, and nested too deeply to say where") from None
+
+
+def integer(text: str) -> Any:
+    """The integer of a JSON text; one that is too long to be counted with is held as its text."""
+    return int(text) if len(text) <= _LONGEST_INTEGER else orjson.Fragment(text)
+
+
+def decimal(text: str) -> Any:
+    """The float of a JSON text; one beyond all floats is held as its text."""
+    value = float(text)
+    return value if math.isfinite(value) else orjson.Fragment(text)
+
+
+def sound(text: str) -> bool:
+    """True for one JSON text (RFC 8259) of any depth; nothing is made of it."""
+    stack: list[str] = []
+    want, place = "value", 0
+    while found := _TOKEN.match(text, place):
+        place = found.end()
+        piece = found[1][0]
+        if piece in "{[" and want in ("value", "value or end"):
+            stack.append(piece)
+            want = "key or end" if piece == "{" else "value or end"
+        elif piece in "}]" and stack and stack[-1] + piece in ("{}", "[]") and want in _ENDS[piece]:
+            stack.pop()
+            want = "next"
+        elif piece == "," and want == "next" and stack:
+            want = "key" if stack[-1] == "{" else "value"
+        elif piece == ":" and want == "colon":
+            want = "value"
+        elif piece == '"' and want in ("key", "key or end"):
+            want = "colon"
+        elif piece not in "{}[],:" and want in ("value", "value or end"):
+            want = "next"
+        else:
+            return False
+    return want == "next" and not stack and not text[place:].strip(" \t\r\n")
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -59,9 +108,7 @@ def dumps(value: Any) -> bytes:
     except (TypeError, orjson.JSONEncodeError):
         check(value)
         # Only lone surrogates and integers beyond 64 bits are left: legal in JSON, so keep them, escaped.
-        return json.dumps(
-            value, ensure_ascii=True, separators=_COMPACT, allow_nan=False, default=str
-        ).encode()
+        return _dumped(value, separators=_COMPACT)
     if b"null" in data:  # orjson writes NaN as null, which would lose the value in silence
         check(value)
     return data
@@ -72,7 +119,24 @@ def again(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except (TypeError, orjson.JSONEncodeError):
-        return json.dumps(value, ensure_ascii=True, separators=_COMPACT).encode()
+        return _dumped(value, separators=_COMPACT)
+
+
+def _dumped(value: Any, **form: Any) -> bytes:
+    """What the standard library writes, with texts that are held in their places."""
+    held: list[str] = []
+    mark = secrets.token_hex(16)
+
+    def hold(inner: Any) -> str:
+        if not isinstance(inner, orjson.Fragment):
+            return str(inner)
+        held.append(orjson.dumps(inner).decode())
+        return f"{mark}{len(held) - 1}"
+
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, default=hold, **form)
+    if held:
+        text = re.sub(f'"{mark}([0-9]+)"', lambda found: held[int(found[1])], text)
+    return text.encode()
 
 
 def canonical(value: Any) -> bytes:
@@ -81,7 +145,7 @@ def canonical(value: Any) -> bytes:
         data = orjson.dumps(value, option=orjson.OPT_SORT_KEYS | _PLAIN)
     except (TypeError, orjson.JSONEncodeError):
         check(value)
-        return json.dumps(value, ensure_ascii=True, separators=_COMPACT, sort_keys=True, default=str).encode()
+        return _dumped(value, separators=_COMPACT, sort_keys=True)
     if b"null" in data:  # as in `dumps`
         check(value)
     return data
@@ -95,7 +159,7 @@ def pretty(value: Any) -> bytes:
             value, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
         )
     except (TypeError, orjson.JSONEncodeError):
-        return json.dumps(value, ensure_ascii=True, indent=2, sort_keys=True, default=str).encode() + b"\n"
+        return _dumped(value, indent=2, sort_keys=True) + b"\n"
 
 
 def check(value: Any) -> None:
@@ -117,7 +181,7 @@ def _check(value: Any, path: str, depth: int) -> None:
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
             _check(item, f"{path}[{index}]", depth + 1)
-    elif value is not None and not isinstance(value, str | bool | int | datetime):
+    elif value is not None and not isinstance(value, str | bool | int | datetime | orjson.Fragment):
         raise NotSerialisableError(
             f"value at {path} is of type {type(value).__name__}, which has no JSON form",
             path=path,

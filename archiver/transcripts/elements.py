@@ -43,6 +43,8 @@ class Elements:
             values = jsonio.loads(b"[" + text + b"]")
         except ValueError as error:
             raise malformed(self.part, handle, start + max(getattr(error, "pos", 1) - 1, 0)) from error
+        if not isinstance(values, list):  # nested so deeply that the whole has no value
+            values = [jsonio.loads(piece) for piece in _elements(text)]
         made = jsontext.lines_of(text, values)
         if made is not None:
             yield from zip(made, values, strict=True)

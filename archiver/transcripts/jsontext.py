@@ -35,8 +35,12 @@ def _pairs_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-_decode = json.JSONDecoder(parse_constant=_refuse).raw_decode
-_decode_once = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_pairs_once).decode
+_decode = json.JSONDecoder(
+    parse_constant=_refuse, parse_int=jsonio.integer, parse_float=jsonio.decimal
+).raw_decode
+_decode_once = json.JSONDecoder(
+    parse_constant=_refuse, parse_int=jsonio.integer, object_pairs_hook=_pairs_once
+).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,5 +140,4 @@ def _has_key_twice(line: bytes, made: bytes) -> bool:
 
 
 def _rewritten(line: bytes) -> bytes:
-    # Decoded by the standard library, which keeps integers of any length.
-    return jsonio.dumps(json.loads(line, parse_constant=_refuse))
+    return jsonio.dumps(jsonio.exact(line))
