@@ -22,9 +22,9 @@ from archiver.compact.notes import (
     read_stub,
 )
 from archiver.compact.options import CompactOptions, CompactReport
-from archiver.compact.outline import BLOB, COPIES, NO_CALL, OUTPUT, REASONING, RESULT, byte_length
+from archiver.compact.outline import BLOB, COPIES, NO_CALL, OUTPUT, REASONING, RESULT
 from archiver.compact.plan import Plan
-from archiver.compact.text import head, tail
+from archiver.compact.text import byte_length, head, tail
 from archiver.model import Items
 from archiver.transcripts.dialect import Dialect, ToolResult
 

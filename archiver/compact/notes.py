@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from archiver import jsonio
-from archiver.compact.text import LAST_WINDOW, encode, last_line, tail
+from archiver.compact.text import LAST_WINDOW, byte_length, encode, last_line, tail
 
 Reason = Literal["superseded", "older"]
 
@@ -135,12 +135,14 @@ class CutOutput:
 def read_cut(text: str) -> CutOutput | None:
     """The cut output that `text` is, if it is one: the bytes inline and left out add up to its size."""
     start = text.find(_CUT_START)
+    whole = byte_length(text) if start >= 0 else 0
     while start >= 0:
         found = _CUT.match(text, start + 1)
         if found and text.startswith("\n", found.end()):
-            cut = CutOutput(text[:start], text[found.end() + 1 :], _content(found))
-            if str(cut) == text:
-                return cut
+            # Head and tail are all but the note, which is ASCII: no text is built to try a note that is none.
+            inline = whole - (found.end() + 1 - start)
+            if int(found["size"]) - inline == int(found["left"]):
+                return CutOutput(text[:start], text[found.end() + 1 :], _content(found))
         start = text.find(_CUT_START, start + 1)
     return None
 

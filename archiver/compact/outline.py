@@ -9,7 +9,7 @@ from typing import Any, Final
 from archiver.compact.notes import LINE_LIMIT, read_stub
 from archiver.compact.options import CompactOptions
 from archiver.compact.target import Kind, Target, target_of
-from archiver.compact.text import encode, one_line
+from archiver.compact.text import byte_length, encode, one_line
 from archiver.model import Items
 from archiver.transcripts.conversations import Conversations
 from archiver.transcripts.dialect import Call, Dialect, Facts, ToolResult
@@ -278,11 +278,6 @@ class _Asked(Mapping[str, None]):
 def link_hash(value: str) -> int:
     """A number above 0 that stands for an id within this process."""
     return (hash(value) & 0xFFFF_FFFF_FFFF_FFFF) or 1
-
-
-def byte_length(text: str) -> int:
-    """Length in UTF-8, without encoding what is ASCII."""
-    return len(text) if text.isascii() else len(encode(text))
 
 
 def _latest(held: dict[Any, int], key: Any, number: int, limit: int) -> None:

@@ -23,6 +23,11 @@ def encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
+def byte_length(text: str) -> int:
+    """Length in UTF-8, without encoding what is ASCII."""
+    return len(text) if text.isascii() else len(encode(text))
+
+
 def head(text: str, limit: int) -> str:
     """The longest start of `text` of at most `limit` bytes."""
     cut = text[:limit]

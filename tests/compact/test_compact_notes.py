@@ -98,6 +98,14 @@ def test_a_cut_whose_bytes_do_not_add_up_is_none() -> None:
     assert read_cut("see:\n" + text) is None
 
 
+def test_many_notes_that_are_none_cost_no_more_than_a_look_each() -> None:
+    digest = "0" * 64
+    note = f"\n[archived output: 5 bytes; sha256 {digest}; 1 bytes left out here]\n"
+    assert read_cut(note * 100_000) is None
+    written = str(CutOutput(note * 3 + "ü", note, Content(10_000, digest, (digest,))))
+    assert str(read_cut(written)) == written
+
+
 def test_attachment_notes_are_found_and_taken_out() -> None:
     digest = "a" * 64
     note = attachment("image/png", Content(99, digest, (digest,)))
