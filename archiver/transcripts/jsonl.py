@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from archiver import jsonio
 from archiver.errors import LimitExceededError, MalformedTranscriptError
@@ -23,12 +24,17 @@ class Dropped:
     reason: str
 
 
+_RESTARTS: Final = 64
+"""Places at which a damaged line is tried again; one with more of them loses its rest."""
+
+
 @dataclass(slots=True)
 class _Damaged:
-    """A line that is not JSON, until it is known whether anything follows it."""
+    """What cannot be read of a line, until it is known whether anything follows it."""
 
-    line: bytes
+    rest: bytes
     number: int
+    column: int
     after: int = 0
     """Bytes of blank or NUL lines behind it."""
 
@@ -62,15 +68,11 @@ class JsonLines:
             try:
                 value = jsonio.loads(line)
             except ValueError:
-                whole = _glued(line)
-                if whole is None:
-                    damaged = _Damaged(line, number) if line.strip(jsontext.BLANKS) else None
-                else:
-                    yield from whole
+                damaged = yield from _leading(line, number)
             else:
                 yield line, value
         if damaged is not None:
-            yield from self._tail(damaged)
+            self._tail(damaged)
 
     def _lines(self) -> Iterator[bytes]:
         """Lines without their ends; the last may have had none."""
@@ -101,79 +103,76 @@ class JsonLines:
                 remedy="raise the limit for one item, or take the line out",
             )
 
-    def _tail(self, damaged: _Damaged) -> Iterator[tuple[bytes, Any]]:
-        kept, used, _ = _leading(damaged.line)
-        yield from kept
-        lost = damaged.line[used:]
-        reason = (
-            "padded with NUL bytes" if not lost.strip(b"\0" + jsontext.BLANKS) else "torn line at the end"
-        )
-        self._report("tail", len(lost) + damaged.after, damaged.number, reason)
+    def _tail(self, damaged: _Damaged) -> None:
+        padding = not damaged.rest.strip(b"\0" + jsontext.BLANKS)
+        reason = "padded with NUL bytes" if padding else "torn line at the end"
+        self._report("tail", len(damaged.rest) + damaged.after, damaged.number, reason)
 
     def _middle(self, damaged: _Damaged) -> Iterator[tuple[bytes, Any]]:
         if not self.salvage:
-            _, _, failed = _leading(damaged.line)
             raise MalformedTranscriptError(
-                f"{self.part} is damaged at line {damaged.number}, column {failed + 1}, before its end",
+                f"{self.part} is damaged at line {damaged.number}, column {damaged.column}, before its end",
                 line=damaged.number,
-                column=failed + 1,
+                column=damaged.column,
                 remedy="--salvage drops what cannot be read and says how much that is",
             )
-        kept, lost = _salvaged(damaged.line)
-        yield from kept
+        kept = yield from _salvaged(damaged.rest)
+        lost = len(damaged.rest) - kept
         self._report("middle", lost + damaged.after, damaged.number, "damaged in the middle")
 
     def _report(self, place: Literal["tail", "middle"], lost: int, number: int, reason: str) -> None:
         self.dropped.append(Dropped(self.part, place, lost, number, reason))
 
 
-Found = list[tuple[bytes, Any]]
-
-
-def _glued(line: bytes) -> Found | None:
-    """The objects of a line that holds several; None for anything else."""
-    kept, used, _ = _leading(line)
-    return kept if kept and used == len(line) else None
-
-
-def _leading(line: bytes) -> tuple[Found, int, int]:
-    """The objects a line begins with, the bytes they take, and the character at which reading failed."""
+def _leading(line: bytes, number: int) -> Generator[tuple[bytes, Any], None, _Damaged | None]:
+    """Give the objects a line begins with, one by one, and return what is left and cannot be read."""
     text = line.decode("utf-8", "surrogateescape")
-    leading = jsontext.leading_values(text)
-    found: Found = []
-    for start, end, value in leading.values:
+    objects = jsontext.Objects(text)
+    for start, end, value in objects:
         try:
-            found.append((jsontext.checked(text[start:end].encode(), value), value))
+            piece = text[start:end].encode()
         except UnicodeEncodeError as error:  # bytes that are not UTF-8 inside this object
-            return found, _bytes(text[:start]), start + error.start
-    return found, _bytes(text[: leading.rest]), leading.failed
+            return _Damaged(_bytes(text[start:]), number, start + error.start + 1)
+        yield jsontext.checked(piece, value), value
+    rest = _bytes(text[objects.rest :])
+    return _Damaged(rest, number, objects.failed + 1) if rest.strip(jsontext.BLANKS) else None
 
 
-def _bytes(text: str) -> int:
-    return len(text.encode("utf-8", "surrogateescape"))
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
 
 
-def _salvaged(line: bytes) -> tuple[Found, int]:
-    """What can be read of a damaged line, and the number of bytes that are lost.
+def _salvaged(line: bytes) -> Generator[tuple[bytes, Any], None, int]:
+    """Give what can be read of a damaged line, and return the number of bytes that is.
 
     NUL bytes and bytes that are not UTF-8 are taken out first. Then whole objects at its end are looked for,
     because a line torn off in an append has the next line glued to it: that begins where the torn part stops
     being JSON, or just before. What is taken reaches to the end, so no inner piece is mistaken for an item.
     """
     text = line.replace(b"\0", b"").decode("utf-8", "ignore")
-    leading = jsontext.leading_values(text)
-    values, lowest, failed = leading.values, leading.rest, leading.failed
-    while failed < len(text):
+    objects = jsontext.Objects(text)
+    kept = yield from _taken(text, objects)
+    lowest, failed = objects.rest, objects.failed
+    for _ in range(_RESTARTS):
         start = text.rfind('{"', lowest, failed + 2)
         start = start if start >= 0 else text.find('{"', failed)
-        if start < 0:
+        if failed >= len(text) or start < 0:
             break
-        more = jsontext.leading_values(text, start)
-        if more.rest == len(text):
-            values = values + more.values
+        tried = jsontext.Objects(text, start)
+        deque(tried, maxlen=0)
+        if tried.rest == len(text):
+            return kept + (yield from _taken(text, jsontext.Objects(text, start)))
+        if tried.failed <= failed:
             break
-        if more.failed <= failed:
-            break
-        lowest, failed = start + 1, more.failed
-    found = [(jsontext.checked(text[start:end].encode(), value), value) for start, end, value in values]
-    return found, len(line) - sum(_bytes(text[start:end]) for start, end, _ in values)
+        lowest, failed = start + 1, tried.failed
+    return kept
+
+
+def _taken(text: str, objects: jsontext.Objects) -> Generator[tuple[bytes, Any], None, int]:
+    """Give objects with their texts, and return the number of their bytes."""
+    kept = 0
+    for start, end, value in objects:
+        piece = text[start:end].encode()
+        kept += len(piece)
+        yield jsontext.checked(piece, value), value
+    return kept

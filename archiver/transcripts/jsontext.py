@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from archiver import jsonio
@@ -43,35 +43,38 @@ _decode_once = json.JSONDecoder(
 ).decode
 
 
-@dataclass(frozen=True, slots=True)
-class Leading:
-    """The objects and arrays that a text begins with, as (start, end, value); counts are in characters.
+class Objects:
+    """The objects and arrays that a text holds from `start` on, read one after the other as far as they go.
 
-    `rest` is where what follows them starts and `failed` where reading that failed; both are the length of
-    the text when nothing follows.
+    Gives (start, end, value), in characters. Afterwards `rest` is where what follows them starts and `failed`
+    where reading that failed; both are the length of the text when nothing follows.
     """
 
-    values: list[tuple[int, int, Any]]
-    rest: int
-    failed: int
+    def __init__(self, text: str, start: int = 0) -> None:
+        self._text = text
+        self.rest = self.failed = start
 
+    def __iter__(self) -> Iterator[tuple[int, int, Any]]:
+        text = self._text
+        start = self._next(self.rest)
+        while start < len(text) and text[start] in "{[":
+            try:
+                value, end = _decode(text, start)
+            except json.JSONDecodeError as error:
+                self.failed = error.pos
+                return
+            except RecursionError:
+                if not jsonio.sound(text[start:]):
+                    return
+                value, end = jsonio.loads(text[start:]), len(text)
+            except ValueError:
+                return
+            yield start, end, value
+            start = self._next(end)
 
-def leading_values(text: str, start: int = 0) -> Leading:
-    """Read objects and arrays one after the other, as far as they go."""
-    found: list[tuple[int, int, Any]] = []
-    start = _skip(text, start)
-    while start < len(text):
-        if text[start] not in "{[":
-            return Leading(found, start, start)
-        try:
-            value, end = _decode(text, start)
-        except json.JSONDecodeError as error:
-            return Leading(found, start, error.pos)
-        except (ValueError, RecursionError):
-            return Leading(found, start, start)
-        found.append((start, end, value))
-        start = _skip(text, end)
-    return Leading(found, len(text), len(text))
+    def _next(self, end: int) -> int:
+        self.rest = self.failed = _skip(self._text, end)
+        return self.rest
 
 
 def _skip(text: str, start: int) -> int:

@@ -36,7 +36,8 @@ def _values(line: bytes) -> list[Any]:
         value = jsonio.loads(line)
     except ValueError:
         text = line.decode("utf-8", "replace")
-        leading = jsontext.leading_values(text)
-        inside = text[leading.rest : leading.rest + 1] in (",", "]", "}")  # a line of one large document
-        return [] if inside else [value for _, _, value in leading.values]
+        objects = jsontext.Objects(text)
+        values = [value for _, _, value in objects]
+        inside = text[objects.rest : objects.rest + 1] in (",", "]", "}")  # a line of one large document
+        return [] if inside else values
     return [value] if isinstance(value, dict | list) else []
