@@ -1,4 +1,4 @@
-"""How long `archiver --help` takes over a bare interpreter: best and median of many starts, in milliseconds."""
+"""How long `archiver --help` takes over a bare interpreter: best and median of many starts, in ms."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ def main() -> None:
     print(f"{'bare interpreter':24} best {min(bare):6.1f}   median {statistics.median(bare):6.1f}")
     for words in (["--help"], ["archive", "--help"], ["restore", "--help"]):
         found = starts([str(ARCHIVER), *words])
+        name = " ".join(("archiver", *words))
+        over = (min(found) - min(bare), statistics.median(found) - statistics.median(bare))
         print(
-            f"{'archiver ' + ' '.join(words):24} best {min(found):6.1f}   median {statistics.median(found):6.1f}"
-            f"   over bare: best {min(found) - min(bare):6.1f}   "
-            f"median {statistics.median(found) - statistics.median(bare):6.1f}"
+            f"{name:24} best {min(found):6.1f}   median {statistics.median(found):6.1f}"
+            f"   over bare {over[0]:6.1f} and {over[1]:6.1f}"
         )
 
 
