@@ -100,7 +100,7 @@ class JsonLines:
         if size > self.max_item:
             raise LimitExceededError(
                 f"line {number} of {self.part} is longer than {self.max_item:,} bytes",
-                remedy="raise the limit for one item, or take the line out",
+                remedy="archive a copy of the file without that line",
             )
 
     def _tail(self, damaged: _Damaged) -> None:

@@ -29,7 +29,8 @@ from archiver.transcripts.source import CHUNK, FileSource
 
 __all__ = ["MAX_ITEM", "Dropped", "Reading", "pairs", "read"]
 
-MAX_ITEM: Final = 64 << 20
+MAX_ITEM: Final = 16 << 20
+"""Bytes of an item: real ones have up to 5 MB, and one made of escapes costs redaction 37 times its size."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,6 +203,13 @@ def test_a_line_over_the_limit_is_named(path: Path) -> None:
         list(items.lines())
 
 
+def test_the_limit_of_a_line_holds_where_nothing_else_is_asked_for(path: Path) -> None:
+    path.write_bytes(SESSION[0] + b"\n" + line_of({"type": "system", "x": "y" * (16 << 20)}))
+    with pytest.raises(LimitExceededError, match="line 2 ") as caught:
+        list(read([path]).transcript.parts[0].items.lines())
+    assert "copy" in str(caught.value.remedy)
+
+
 def test_lone_surrogates_and_long_numbers_stay(path: Path) -> None:
     odd = rb'{"type":"user","uuid":"\ud800","n":123456789012345678901234567890,"sessionId":"s"}'
     found, dropped = lines_of(path, b"\n".join([SESSION[0], odd, *SESSION[1:]]))
