@@ -78,7 +78,11 @@ class Documents:
             if self._is_nested(data, depth):
                 if self.suspicious(data, self._ends(data), depth + 1):
                     return True
-            elif self._finder.find(data) or any(self._finder.find(view.data) for view in views.views(data)):
+            elif (
+                self._exact.find(data)
+                or self._finder.find(data)
+                or any(self._finder.find(view.data) for view in views.views(data))
+            ):
                 return True
         return False
 
@@ -129,8 +133,9 @@ class Documents:
     ) -> None:
         plain: list[Leaf] = []
         for leaf in batch:
-            if rules and opaque(leaf.path):
-                self._known(text, leaf, found)
+            if opaque(leaf.path):
+                # A value found elsewhere may be an id or a part of a signature here, which must stay.
+                self._known(text, leaf, found, registered=True)
             elif not self._descend(text, leaf, rules, depth, found):
                 plain.append(leaf)
         if rules:
@@ -138,8 +143,8 @@ class Documents:
         for leaf in plain:
             self._known(text, leaf, found)
 
-    def _known(self, text: bytes, leaf: Leaf, found: list[Edit]) -> None:
-        for start, end, owner in self._exact.find(leaf.data):
+    def _known(self, text: bytes, leaf: Leaf, found: list[Edit], *, registered: bool = False) -> None:
+        for start, end, owner in self._exact.find(leaf.data, registered=registered):
             found.append(_edit(text, leaf, start, end, -1, self._exact.values[owner]))
 
     def _descend(self, text: bytes, leaf: Leaf, rules: bool, depth: int, found: list[Edit]) -> bool:

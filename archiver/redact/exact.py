@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, quote_plus
 
-from archiver.redact import negatives
+from archiver.redact import negatives, views
 from archiver.redact.engine import Engine, Expression
 from archiver.redact.names import Names
 from archiver.redact.placeholder import PLACEHOLDER
@@ -178,14 +178,20 @@ _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
 _PART = -1
+_TRIGGERS: Final = tuple(
+    form for sign in views.INVISIBLE for form in (sign, json.dumps(sign.decode())[1:-1].encode())
+)
+"""Characters that may split a value, raw and as JSON escapes; colours trigger the rules already."""
 
 
 class ExactMatcher:
     """Literal search for a set of values in all their encodings."""
 
-    def __init__(self, values: Iterable[bytes]) -> None:
-        """Compile the search; raises `RedactionUnavailableError`."""
-        self.values = tuple(dict.fromkeys(values))
+    def __init__(self, registered: Iterable[bytes], found: Iterable[bytes] = ()) -> None:
+        """Compile the search; `found` were found by rules. Raises `RedactionUnavailableError`."""
+        certain = dict.fromkeys(registered)
+        self._registered = len(certain)
+        self.values = tuple(certain | dict.fromkeys(found))
         forms: dict[Expression, int] = {}
         for index, value in enumerate(self.values):
             as_they_are = set(encodings(value))
@@ -198,6 +204,8 @@ class ExactMatcher:
             fragment = _fragment(value)
             if fragment is not None:
                 forms.setdefault(Expression(fragment[:_LONGEST_FORM]), _PART)
+        for sign in _TRIGGERS if forms else ():
+            forms.setdefault(Expression(sign, caseless=True), _PART)
         self._sizes = [len(form.pattern) for form in forms]
         self._owners = list(forms.values())
         self._engine = Engine(list(forms), literal=True) if forms else None
@@ -209,18 +217,19 @@ class ExactMatcher:
         """End offsets of all that may be an occurrence, in whatever way JSON writes the text."""
         return [end for end, _ in self._engine.scan(data)] if self._engine else []
 
-    def find(self, data: bytes) -> list[tuple[int, int, int]]:
-        """Occurrences as (start, end, index of the value), in order, the longest where they overlap."""
+    def find(self, data: bytes, *, registered: bool = False) -> list[tuple[int, int, int]]:
+        """Occurrences as (start, end, index of the value), in order, the longest where they overlap.
+
+        `registered`: only those of registered values. A value that colours or invisible characters split is
+        found too.
+        """
         if self._engine is None:
             return []
-        hits = self._engine.scan(data)
-        if not hits:
-            return []
-        spans = {
-            self._whole(data, end - self._sizes[number], end, self._owners[number])
-            for end, number in hits
-            if self._owners[number] != _PART
-        }
+        last = self._registered if registered else len(self.values)
+        spans = set(self._spans(self._engine, data, last))
+        for mapped in views.views(data):
+            for start, end, owner in self._spans(self._engine, mapped.data, last):
+                spans.add((*mapped.span(start, end), owner))
         found: list[tuple[int, int, int]] = []
         for start, end, owner in sorted(spans, key=lambda span: (span[0], -span[1])):
             if found and start < found[-1][1]:
@@ -229,6 +238,12 @@ class ExactMatcher:
                 continue
             found.append((start, end, owner))
         return found
+
+    def _spans(self, engine: Engine, data: bytes, last: int) -> Iterator[tuple[int, int, int]]:
+        for end, number in engine.scan(data):
+            owner = self._owners[number]
+            if owner != _PART and owner < last:
+                yield self._whole(data, end - self._sizes[number], end, owner)
 
     def _whole(self, data: bytes, start: int, end: int, owner: int) -> tuple[int, int, int]:
         """An occurrence up to the end of a value that is longer than what is searched for."""

@@ -120,7 +120,7 @@ class Redactor:
         found = -1
         while found != self._ledger.count:
             found = self._ledger.count
-            matcher = ExactMatcher((*self._registered, *self._searchable()))
+            matcher = ExactMatcher(self._registered, self._searchable())
             text = Scrubber(self._finder, matcher, self._ledger).json(text, "checkpoint", state_opaque)
         return text
 
@@ -152,7 +152,7 @@ class Redactor:
         self, members: Redacted[tuple[Member, ...]], scratch: Scratch
     ) -> Redacted[tuple[Member, ...]]:
         """The last scan: a member with a finding is rewritten, or left out where that cannot be done."""
-        matcher = ExactMatcher((*self._registered, *self._searchable()))
+        matcher = ExactMatcher(self._registered, self._searchable())
         scrubber = Scrubber(self._finder, matcher, self._ledger, clean=self._clean)
         scan = MemberScan(scrubber, get_dialect(self._dialect).opaque, scratch)
         kept = tuple(made for member in members.value if (made := scan.scan(member)) is not None)
@@ -184,4 +184,4 @@ class Redactor:
     def _found(self) -> ExactMatcher:
         """The search for values found by rules; registered ones were searched for in the first pass."""
         known = set(self._registered)
-        return ExactMatcher(value for value in self._searchable() if value not in known)
+        return ExactMatcher((), (value for value in self._searchable() if value not in known))

@@ -55,17 +55,22 @@ class View(Protocol):
         """The text as this view reads it, or None when there is nothing to read differently."""
 
 
-_ANSI = re.compile(
+INVISIBLE: Final = tuple(
+    chr(code).encode() for code in (0xAD, 0x200B, 0x200C, 0x200D, 0x200E, 0x200F, 0x2060, 0xFEFF)
+)
+"""Characters that nobody sees: soft hyphen, zero-width ones, marks of direction, byte order mark."""
+_UNSEEN = re.compile(
     rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\x00\n]{0,512}(?:\x07|\x1b\\)"
     rb"|[PX^_][^\x1b\x00\n]{0,512}\x1b\\|[ -/]{1,2}[0-~]|[0-Z\\^-~])"
+    rb"|" + b"|".join(INVISIBLE)
 )
 
 
-def without_ansi(data: bytes) -> Mapped | None:
-    """The text without terminal escape sequences (ECMA-48: CSI, OSC, strings, single escapes)."""
-    if b"\x1b" not in data:
+def without_unseen(data: bytes) -> Mapped | None:
+    """The text without invisible characters and terminal escapes (ECMA-48: CSI, OSC, strings, single)."""
+    if b"\x1b" not in data and (data.isascii() or not any(sign in data for sign in INVISIBLE)):
         return None
-    return _without(data, _ANSI)
+    return _without(data, _UNSEEN)
 
 
 def _without(data: bytes, what: re.Pattern[bytes]) -> Mapped | None:
@@ -86,7 +91,7 @@ def _without(data: bytes, what: re.Pattern[bytes]) -> Mapped | None:
     return Mapped(b"".join(kept), pieces) if pieces else None
 
 
-VIEWS: Final[tuple[View, ...]] = (without_ansi,)
+VIEWS: Final[tuple[View, ...]] = (without_unseen,)
 
 
 def views(data: bytes) -> Iterator[Mapped]:

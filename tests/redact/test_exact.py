@@ -13,8 +13,11 @@ import pytest
 
 from archiver.redact import ExactValue, Redactor, exact_from_environment
 from archiver.redact.exact import ExactMatcher, searchable
-
-from .conftest import KEY
+from archiver.redact.finder import Finder
+from archiver.redact.ledger import Ledger
+from archiver.redact.scrub import Scrubber
+from tests.redact.conftest import KEY
+from tests.redact.support import lines
 
 SECRET = "S3cr/et&P<w>d=" + secrets.token_hex(4)
 
@@ -97,3 +100,34 @@ def test_places_of_the_shell_are_no_secrets() -> None:
 @pytest.mark.parametrize("value", ["postgres", "/etc/keys/app.pem", "123456"])
 def test_what_the_caller_registers_is_always_searched_for(value: str) -> None:
     assert searchable(ExactValue("X", value))
+
+
+@pytest.mark.parametrize("between", ["\x1b[31m", "\x1b[0m\x1b[1;32m", "\u200b", "\u2060", "\ufeff", "\u00ad"])
+def test_a_registered_value_that_colours_or_invisible_characters_split_is_found(
+    finder: Finder, between: str
+) -> None:
+    secret = secrets.token_hex(5) + "aQ"
+    split = f"a {secret[:5]}{between}{secret[5:]} b"
+    scrubber = Scrubber(finder, ExactMatcher([secret.encode()]), Ledger(KEY))
+    assert secret[5:].encode() not in scrubber.text(split.encode(), "here")
+    for ascii_only in (True, False):
+        line = json.dumps({"t": split}, ensure_ascii=ascii_only).encode() + b"\n"
+        assert secret[5:].encode() not in lines(scrubber, line)
+
+
+def test_only_registered_values_are_replaced_in_opaque_leaves(finder: Finder) -> None:
+    registered, found = secrets.token_hex(8).encode(), secrets.token_hex(8).encode()
+    exact = ExactMatcher([registered], [found])
+    line = json.dumps({"id": f"x{found.decode()} {registered.decode()}", "t": found.decode()}).encode()
+    for with_rules in (True, False):
+        scrubber = Scrubber(finder, exact, Ledger(KEY), rules=with_rules)
+        made = json.loads(lines(scrubber, line + b"\n", lambda path, _item: path == ("id",)))
+        assert found.decode() in made["id"]
+        assert registered.decode() not in made["id"]
+        assert found.decode() not in made["t"]
+
+
+def test_a_found_value_around_a_registered_one_does_not_hide_it() -> None:
+    inner = secrets.token_hex(6).encode()
+    exact = ExactMatcher([inner], [b"aa" + inner + b"bb"])
+    assert exact.find(b"aa" + inner + b"bb", registered=True) == [(2, 14, 0)]
