@@ -454,3 +454,30 @@ def test_a_result_whose_id_is_no_id_goes(scratch: Scratch, broken: Any) -> None:
     assert [result.call_id for result in _results("anthropic-messages", mended)] == ["toolu_1"]
     assert sorted(_codes(report)) == [("orphan_result", "dropped"), ("unanswered_call", "answered")]
     assert _problems("anthropic-messages", mended) == []
+
+
+def _late(content: Any, *calls: str) -> list[Any]:
+    said = [{"type": "tool_use", "id": call, "name": "Bash", "input": {}} for call in calls]
+    return [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": said[:1]},
+        {"role": "user", "content": "an instruction between"},
+        {"role": "assistant", "content": said[1:] or "well"},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": content}]},
+    ]
+
+
+def test_a_moved_result_keeps_its_images(scratch: Scratch) -> None:
+    source = {"type": "base64", "media_type": "image/png", "data": "AAAA"}
+    picture = [{"type": "text", "text": "seen"}, {"type": "image", "source": source}]
+    mended, report = _mend("anthropic-messages", _late(picture, "toolu_1"), scratch)
+    assert _codes(report) == [("misplaced_result", "moved")]
+    assert mended[2]["content"][0]["content"] == picture
+
+
+def test_a_late_result_of_two_calls_with_one_id_is_left(scratch: Scratch) -> None:
+    items = _late("out", "toolu_1", "toolu_1")
+    mended, report = _mend("anthropic-messages", items, scratch)
+    assert mended == items
+    assert {left.code for left in report.left} == {"duplicate_call", "misplaced_result"}
+    assert all("two calls share one id" in left.detail for left in report.left)

@@ -22,7 +22,8 @@ class Place:
     linked: bool
     target: int | None = None
     unanswered: list[Call] = field(default_factory=list)
-    moved: list[tuple[Call, ToolResult]] = field(default_factory=list)
+    moved: list[tuple[Call, Any, bool]] = field(default_factory=list)
+    """Late results: their calls, what they hold, and whether it is an error."""
     message: str | None = None
     answering: bool = False
 
@@ -154,7 +155,8 @@ class _Finder:
         for result in facts.results if index in self._plan.drop else ():
             if result.call_id in self._called and self._is_late(index, result):
                 call, home = self._called.pop(result.call_id)
-                home.moved.append((call, result))
+                content = self._dialect.result_content(item, result.call_id)
+                home.moved.append((call, content, result.is_error))
 
     def _kept(self, index: int, item: Any) -> bool:
         if index not in self._plan.drop or self._plan.dropped(index, item, self._dialect) is not None:

@@ -80,6 +80,7 @@ class _Mender:
         self.left: list[Action] = []
         self._dialect = dialect
         self._pending = pending
+        self._doubled: set[str | None] = set()
         self._scratch = scratch
 
     def part(self, part: TranscriptPart) -> TranscriptPart:
@@ -89,6 +90,7 @@ class _Mender:
         items, tried = part.items, list[Problem]()
         for _ in range(_ROUNDS):
             problems = self._dialect.problems(items.values())
+            self._doubled = {problem.call_id for problem in problems if problem.code == "duplicate_call"}
             found = [problem for problem in problems if self._reason_to_leave(problem) is None]
             self._tell(part.name, tried, found)
             if not found:
@@ -116,7 +118,8 @@ class _Mender:
     def _reason_to_leave(self, problem: Problem) -> str | None:
         if problem.code == "unanswered_call" and problem.call_id in self._pending:
             return "the call waits for a person's approval"
-        if problem.code == "duplicate_call":
+        doubled = problem.code == "misplaced_result" and problem.call_id in self._doubled
+        if problem.code == "duplicate_call" or doubled:
             return "two calls share one id, and nothing says which the results belong to"
         if problem.code == "bad_text" and problem.call_id is not None:
             return "a tool name cannot be changed without changing what was called"
@@ -210,8 +213,8 @@ class _Emitter:
         if place.unanswered:
             new = self._dialect.error_results(place.unanswered, after, INTERRUPTED)
         else:
-            call, result = place.moved[0]
-            new = self._dialect.error_results([call], after, result.text, is_error=result.is_error)
+            call, content, is_error = place.moved[0]
+            new = self._dialect.error_results([call], after, content, is_error=is_error)
         # `after` itself may have been dropped just now, and then its parent comes before the new item.
         new = self._dialect.relinked(self._filled(place, new), self._links)
         before, behind = self._dialect.link(after)[0], self._dialect.link(new)[0]
@@ -224,8 +227,8 @@ class _Emitter:
         """The item with the place's results added; those it holds already are not added again."""
         if place.unanswered:
             item = self._dialect.with_results(item, place.unanswered, INTERRUPTED)
-        for call, result in place.moved:
-            item = self._dialect.with_results(item, [call], result.text, is_error=result.is_error)
+        for call, content, is_error in place.moved:
+            item = self._dialect.with_results(item, [call], content, is_error=is_error)
         return item
 
 

@@ -88,11 +88,14 @@ class AnthropicMessages:
     def replace_blob(self, item: Any, path: Path, text: str) -> Any:
         return blocks.replace_blob(item, path, text)
 
-    def error_results(self, calls: Sequence[Call], after: Any, text: str, *, is_error: bool = True) -> Any:
+    def error_results(self, calls: Sequence[Call], after: Any, text: Any, *, is_error: bool = True) -> Any:
         return {"role": "user", "content": blocks.error_blocks(calls, text, is_error)}
 
-    def with_results(self, item: Any, calls: Sequence[Call], text: str, *, is_error: bool = True) -> Any:
+    def with_results(self, item: Any, calls: Sequence[Call], text: Any, *, is_error: bool = True) -> Any:
         return _with_content(item, blocks.with_results(item.get("content"), calls, text, is_error))
+
+    def result_content(self, item: Any, call_id: str) -> Any:
+        return blocks.result_content(item.get("content"), call_id)
 
     def without_result(self, item: Any, call_id: str, occurrence: int = 0) -> Any | None:
         content = blocks.without_result(item.get("content"), call_id, occurrence)

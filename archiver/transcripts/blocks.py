@@ -145,7 +145,7 @@ def without_reasoning(content: Any) -> Any:
     return content if len(kept) == len(content) else kept
 
 
-def with_results(content: Any, calls: Sequence[Call], text: str, is_error: bool = True) -> Any:
+def with_results(content: Any, calls: Sequence[Call], text: Any, is_error: bool = True) -> Any:
     """The content with (error) results for `calls` behind its leading results, before everything else."""
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) and content else []
     if isinstance(content, list):
@@ -160,6 +160,12 @@ def with_results(content: Any, calls: Sequence[Call], text: str, is_error: bool 
     return [*blocks[:leading], *error_blocks(due, text, is_error), *blocks[leading:]]
 
 
+def result_content(content: Any, call_id: str) -> Any:
+    """What the first result of that call holds, as it stands; an empty text where there is none."""
+    blocks = content if isinstance(content, list) else []
+    return next((block.get("content", "") for block in blocks if _answers(block, call_id)), "")
+
+
 def without_result(content: Any, call_id: str, occurrence: int) -> Any:
     """The content without the `occurrence`-th (0-based) result of that call, or the same object."""
     if not isinstance(content, list):
@@ -171,7 +177,7 @@ def without_result(content: Any, call_id: str, occurrence: int) -> Any:
     return [*content[:gone], *content[gone + 1 :]]
 
 
-def error_blocks(calls: Sequence[Call], text: str, is_error: bool = True) -> list[dict[str, Any]]:
+def error_blocks(calls: Sequence[Call], text: Any, is_error: bool = True) -> list[dict[str, Any]]:
     """One (error) result a call."""
     return [
         {"type": "tool_result", "tool_use_id": call.id, "content": text, "is_error": is_error}

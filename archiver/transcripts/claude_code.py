@@ -160,7 +160,7 @@ class ClaudeCode:
             return {**item, "toolUseResult": text}
         return blocks.replace_blob(item, path, text)
 
-    def error_results(self, calls: Sequence[Call], after: Any, text: str, *, is_error: bool = True) -> Any:
+    def error_results(self, calls: Sequence[Call], after: Any, text: Any, *, is_error: bool = True) -> Any:
         own, parent = self.link(after)
         name = "\n".join((own or "", *(call.id for call in calls)))
         line: dict[str, Any] = {"parentUuid": own or parent}
@@ -175,8 +175,11 @@ class ClaudeCode:
             line["sourceToolAssistantUUID"] = own
         return line
 
-    def with_results(self, item: Any, calls: Sequence[Call], text: str, *, is_error: bool = True) -> Any:
+    def with_results(self, item: Any, calls: Sequence[Call], text: Any, *, is_error: bool = True) -> Any:
         return _with_content(item, blocks.with_results(at(item, _CONTENT), calls, text, is_error))
+
+    def result_content(self, item: Any, call_id: str) -> Any:
+        return blocks.result_content(at(item, _CONTENT), call_id)
 
     def without_result(self, item: Any, call_id: str, occurrence: int = 0) -> Any | None:
         content = blocks.without_result(at(item, _CONTENT), call_id, occurrence)

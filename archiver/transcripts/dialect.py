@@ -136,14 +136,17 @@ class Dialect(Protocol):
     def replace_blob(self, item: Any, path: Path, text: str) -> Any:
         """The item with the block that holds the payload at `path` replaced by a text block."""
 
-    def error_results(self, calls: Sequence[Call], after: Any, text: str, *, is_error: bool = True) -> Any:
+    def error_results(self, calls: Sequence[Call], after: Any, text: Any, *, is_error: bool = True) -> Any:
         """A new, marked synthetic item that answers `calls` with an error; `after` is the item before it.
 
-        Without `is_error` it takes over a result that stood at a wrong place.
+        Where `text` is the content of a result, also blocks, it takes over one that stood at a wrong place.
         """
 
-    def with_results(self, item: Any, calls: Sequence[Call], text: str, *, is_error: bool = True) -> Any:
+    def with_results(self, item: Any, calls: Sequence[Call], text: Any, *, is_error: bool = True) -> Any:
         """The (user) item with synthetic error results for `calls` added where the format wants them."""
+
+    def result_content(self, item: Any, call_id: str) -> Any:
+        """What the result of that call holds, text or blocks as they stand, to be moved elsewhere."""
 
     def without_result(self, item: Any, call_id: str, occurrence: int = 0) -> Any | None:
         """The item without that result; None when nothing is left of it."""

@@ -45,11 +45,14 @@ class Opaque:
     def replace_blob(self, item: Any, path: Path, text: str) -> Any:
         return item
 
-    def error_results(self, calls: Sequence[Call], after: Any, text: str, *, is_error: bool = True) -> Any:
+    def error_results(self, calls: Sequence[Call], after: Any, text: Any, *, is_error: bool = True) -> Any:
         raise NotImplementedError("an opaque transcript has no calls")
 
-    def with_results(self, item: Any, calls: Sequence[Call], text: str, *, is_error: bool = True) -> Any:
+    def with_results(self, item: Any, calls: Sequence[Call], text: Any, *, is_error: bool = True) -> Any:
         return item
+
+    def result_content(self, item: Any, call_id: str) -> Any:
+        return ""
 
     def without_result(self, item: Any, call_id: str, occurrence: int = 0) -> Any | None:
         return item
