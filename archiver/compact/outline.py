@@ -59,6 +59,8 @@ class Outline:
         self.link_item = array("I")
         self.link_to = array("Q")
         """Hashes of ids: each item's own (0: none), and each link from an item to another."""
+        self.opening = -1
+        """The item that the main conversation begins with (-1: none)."""
         self.last_text = ""
         self.files: dict[str, int] = {}
         """Files written with success, each with its latest call, oldest first."""
@@ -94,6 +96,8 @@ class Outline:
         self.response.append(self.responses.respond(facts, conversation))
         flags = 0
         if facts.role != "meta":
+            if self.opening < 0 and facts.branch is None:
+                self.opening = index
             flags = self._content_flags(item, facts)
             for call in facts.calls:
                 self._call(call)

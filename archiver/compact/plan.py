@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections import Counter
 
 from archiver.compact.options import CompactOptions
 from archiver.compact.outline import ALONE, BLOB, COPIES, OUTPUT, REASONING, RESULT, Outline
@@ -36,9 +37,9 @@ class Plan:
         return list(outline.result_call[start:end])
 
     def _dropped(self) -> frozenset[int]:
-        """Old items of nothing but reasoning, unless a response would vanish or a link break."""
+        """Old items of nothing but reasoning, unless a response, a link or the beginning would be lost."""
         outline = self.outline
-        needed = _linked_ahead(outline) | _linked_nowhere(outline)
+        needed = _linked_ahead(outline) | _linked_nowhere(outline) | _named_twice(outline) | {outline.opening}
         return frozenset(
             item
             for item, flags in enumerate(outline.flags)
@@ -95,3 +96,14 @@ def _linked_nowhere(outline: Outline) -> set[int]:
     ]
     absent = {target for _, target in alone}.difference(outline.own_link)
     return {item for item, target in alone if target in absent}
+
+
+def _named_twice(outline: Outline) -> set[int]:
+    """Items whose id another item has as well: nothing says which of them a link means."""
+    alone = Counter({outline.own_link[item]: 0 for item, flags in enumerate(outline.flags) if flags & ALONE})
+    alone.update(own for own in outline.own_link if own and own in alone)
+    return {
+        item
+        for item, flags in enumerate(outline.flags)
+        if flags & ALONE and alone[outline.own_link[item]] > 1
+    }

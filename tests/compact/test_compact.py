@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from transcripts.samples import inline_sidechains
 
+from archiver import jsonio
 from archiver.compact import (
     Compacted,
     CompactOptions,
@@ -515,3 +516,32 @@ def test_outlines_of_another_transcript_are_refused(scratch: Scratch) -> None:
     for outlines in ([], [outline]):
         with pytest.raises(UsageError):
             compact(redacted(value), outlines, ONE, scratch)
+
+
+def _thinking(name: str) -> dict[str, Any]:
+    block = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+    message = {"role": "assistant", "id": "msg_1", "content": [block]}
+    return {"type": "assistant", "uuid": name, "parentUuid": None, "sessionId": "s", "message": message}
+
+
+def _spoken(name: str, message: str, parent: str | None) -> dict[str, Any]:
+    said = {"role": "assistant", "id": message, "content": [{"type": "text", "text": "well"}]}
+    return {"type": "assistant", "uuid": name, "parentUuid": parent, "sessionId": "s", "message": said}
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [_thinking("a"), {}, _spoken("b", "msg_1", "a"), _spoken("c", "msg_2", "b")],
+        [
+            _spoken("z", "msg_0", None),
+            _thinking("a"),
+            _spoken("b", "msg_1", "a"),
+            _thinking("a"),
+            _spoken("c", "msg_2", "a"),
+        ],
+    ],
+)
+def test_reasoning_at_the_beginning_or_named_twice_stays_a_line(scratch: Scratch, items: list[Any]) -> None:
+    compacted = _compact(checkpoint("claude-code", [jsonio.dumps(item) for item in items]), scratch)
+    assert compacted.report.items_dropped == 0
