@@ -481,3 +481,13 @@ def test_a_late_result_of_two_calls_with_one_id_is_left(scratch: Scratch) -> Non
     assert mended == items
     assert {left.code for left in report.left} == {"duplicate_call", "misplaced_result"}
     assert all("two calls share one id" in left.detail for left in report.left)
+
+
+def test_a_late_result_goes_behind_the_first_of_two_equal_lines(scratch: Scratch) -> None:
+    lines: list[Any] = []
+    for name, message in zip("abcde", _late("out", "toolu_1", "toolu_1"), strict=True):
+        parent = lines[-1]["uuid"] if lines else None
+        lines.append({"type": message["role"], "uuid": name, "parentUuid": parent, "message": message})
+    lines[3]["uuid"], lines[4]["parentUuid"] = "b", "b"
+    mended, _ = _mend("claude-code", lines, scratch)
+    assert _problems("claude-code", mended) == []

@@ -107,6 +107,7 @@ class _Finder:
         self._now: dict[str | None, Place] = {}
         self._wanted: list[Place] = []
         self._called: dict[str, tuple[Call, Place]] = {}
+        self._homes: set[str] = set()
         self._conversations = Conversations()
 
     def places(self, items: Iterable[Any]) -> Iterator[Place]:
@@ -139,7 +140,9 @@ class _Finder:
             if (index, call.id) in self._unanswered:
                 place.unanswered.append(call)
                 self._wanted.append(place)
-            elif call.id in self._late:
+            elif call.id in self._late and call.id not in self._homes:
+                # The first call counts: the same line may stand in the file again.
+                self._homes.add(call.id)
                 self._called[call.id] = (call, place)
                 self._wanted.append(place)
 
