@@ -59,8 +59,8 @@ class Finder:
     def confirm(self, data: bytes, hits: list[Hit]) -> list[Span]:
         """The secrets that the given triggers lead to, in order, not overlapping.
 
-        Work is bounded: past a cost that no honest text reaches, the rest of the piece counts as one secret,
-        because text that dense in triggers is either an attack or full of secrets.
+        Work is bounded: past a cost of vain confirmations that no honest text reaches, the rest of the piece
+        counts as one secret, because such text is an attack.
         """
         found: list[Span] = []
         confirms, costs = self.rules.confirms, self.rules.costs
@@ -80,8 +80,9 @@ class Finder:
                 flooded = len(data) if flooded < 0 else flooded
                 found.append(Span(end, flooded, self.flood))
                 continue
-            budget -= cost
-            for start, stop, rule in confirms[number](data, end):
+            spans = confirms[number](data, end)
+            budget -= 0 if spans else cost
+            for start, stop, rule in spans:
                 # A backslash at the end belongs to an escape that was written out.
                 while stop > start and data[stop - 1] == _BACKSLASH:
                     stop -= 1  # noqa: PLW2901 - trimmed on purpose

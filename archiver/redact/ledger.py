@@ -13,7 +13,10 @@ from archiver.redact import placeholder
 KNOWN = "known-value"
 """Rule and kind of a value that the caller registered."""
 MOST_PLACES = 5
-MOST_VALUES = 20_000
+MOST_VALUES = 10_000
+"""Different secrets that a receipt lists and whose copies are searched for."""
+MORE = "0" * 12
+"""Stands for the fingerprints of all further ones."""
 MOST_VALUE_BYTES = 16 << 20
 _KEY = re.compile(rb"[A-Za-z_]+")
 _SPACE = re.compile(rb"\s|\\[nr]")
@@ -42,17 +45,26 @@ class Ledger:
         A copy found as a known value counts for the rule that knew it first.
         """
         shown = self.fingerprint(value)
-        first, kind = self._first.setdefault(shown, (rule, kind))
-        if rule == KNOWN:
-            rule = first
+        known = self._first.get(shown)
+        if known is not None:
+            kind = known[1]
+            rule = known[0] if rule == KNOWN else rule
+        elif len(self._first) < MOST_VALUES:
+            self._first[shown] = rule, kind
+            self._remember(value)
         entry = self._entries.get((rule, shown))
         if entry is None:
-            entry = self._entries[rule, shown] = _Entry(kind)
-            self._remember(value)
+            entry = self._new(rule, kind, shown)
         entry.count += 1
         if len(entry.places) < MOST_PLACES and place not in entry.places:
             entry.places.append(place)
         return placeholder.make(kind, shown).encode()
+
+    def _new(self, rule: str, kind: str, shown: str) -> _Entry:
+        """An entry for a finding; past a number that no receipt should hold, the others are only counted."""
+        if len(self._entries) >= MOST_VALUES:
+            shown = MORE
+        return self._entries.setdefault((rule, shown), _Entry(kind))
 
     def fingerprint(self, value: bytes) -> str:
         """Twelve hex digits of HMAC-SHA256 under the run's key; line breaks inside a key do not count."""
@@ -61,7 +73,7 @@ class Ledger:
         return hmac.new(self._key, value, hashlib.sha256).hexdigest()[:12]
 
     def _remember(self, value: bytes) -> None:
-        if len(self._values) < MOST_VALUES and self._value_bytes + len(value) <= MOST_VALUE_BYTES:
+        if self._value_bytes + len(value) <= MOST_VALUE_BYTES:
             self._values[value] = None
             self._value_bytes += len(value)
 

@@ -12,6 +12,8 @@ from archiver.redact.scrub import Scrubber
 from archiver.scratch import Scratch, Spooled
 
 WINDOW = 1 << 20
+LONGEST_LINE = 4 << 20
+"""A longer line is cut, so it is judged as text even if it is JSON."""
 OVERLAP = 64 << 10
 """No secret is longer than this; one that begins in a window and ends after it is seen whole in the next."""
 CONTEXT = 1 << 10
@@ -54,7 +56,8 @@ class RawPass:
                 self._look(piece)
         self._check_text(chunk)
         self._buffer = self._buffer + chunk if self._buffer else chunk
-        if len(self._buffer) - self._done >= WINDOW + OVERLAP:
+        held = len(self._buffer) - self._done
+        if held >= WINDOW + OVERLAP and (held >= LONGEST_LINE + OVERLAP or self._line_end() > 0):
             self._advance(final=False)
 
     def close(self) -> RawOutcome:
@@ -125,12 +128,15 @@ class RawPass:
         self._buffer = buffer[keep:]
         self._done = at - keep
 
+    def _line_end(self) -> int:
+        """Where the last line ends that can be written; 0 where none does."""
+        return self._buffer.rfind(b"\n", self._done, len(self._buffer) - OVERLAP) + 1
+
     def _stop(self, edits: Sequence[Edit], *, final: bool) -> int:
         """Where this window ends: at a line end where there is one, never inside a secret."""
         if final:
             return len(self._buffer)
-        limit = len(self._buffer) - OVERLAP
-        stop = self._buffer.rfind(b"\n", self._done, limit) + 1 or limit
+        stop = self._line_end() or len(self._buffer) - OVERLAP
         for edit in edits:
             if edit.start < stop < edit.end:
                 return edit.start if edit.start > self._done else edit.end

@@ -49,6 +49,8 @@ class Redactor:
             exact_values.bytes_of(known) for known in registered if exact_values.searchable(known)
         )
         self._exact = ExactMatcher(self._registered)
+        self._matched = 0
+        """Number of values found when the search was compiled."""
         self._clean: Clean = {}
         self._scrubber = Scrubber(finder, self._exact, self._ledger, clean=self._clean)
         self._left_out: list[LeftOut] = []
@@ -83,9 +85,8 @@ class Redactor:
         opaque = get_dialect(transcript.dialect).opaque
         work = PartPass(self._scrubber, opaque, scratch, progress, watch)
         parts = [self._part(work, number, part) for number, part in enumerate(transcript.parts)]
-        matcher = self._found()
-        if matcher:
-            again = Scrubber(self._finder, matcher, self._ledger, rules=False)
+        if self._ledger.count:
+            again = Scrubber(self._finder, self._known(), self._ledger, rules=False)
             parts = [work.again(number, part, again) for number, part in enumerate(parts)]
         self._left_out.extend(work.left_out)
         return transcript.model_copy(update={"parts": tuple(parts)})
@@ -120,8 +121,7 @@ class Redactor:
         found = -1
         while found != self._ledger.count:
             found = self._ledger.count
-            matcher = ExactMatcher(self._registered, self._searchable())
-            text = Scrubber(self._finder, matcher, self._ledger).json(text, "checkpoint", state_opaque)
+            text = Scrubber(self._finder, self._known(), self._ledger).json(text, "checkpoint", state_opaque)
         return text
 
     def _full(self, full: Transcript | None) -> Transcript | None:
@@ -152,8 +152,7 @@ class Redactor:
         self, members: Redacted[tuple[Member, ...]], scratch: Scratch
     ) -> Redacted[tuple[Member, ...]]:
         """The last scan: a member with a finding is rewritten, or left out where that cannot be done."""
-        matcher = ExactMatcher(self._registered, self._searchable())
-        scrubber = Scrubber(self._finder, matcher, self._ledger, clean=self._clean)
+        scrubber = Scrubber(self._finder, self._known(), self._ledger, clean=self._clean)
         scan = MemberScan(scrubber, get_dialect(self._dialect).opaque, scratch)
         kept = tuple(made for member in members.value if (made := scan.scan(member)) is not None)
         self._left_out.extend(scan.left_out)
@@ -178,10 +177,10 @@ class Redactor:
         changed = self._scrubber.json(text, place, never)
         return value if changed is text else jsonio.loads(changed)
 
-    def _searchable(self) -> tuple[bytes, ...]:
-        return tuple(filter(exact_values.safe_to_search, self._ledger.values))
-
-    def _found(self) -> ExactMatcher:
-        """The search for values found by rules; registered ones were searched for in the first pass."""
-        known = set(self._registered)
-        return ExactMatcher((), (value for value in self._searchable() if value not in known))
+    def _known(self) -> ExactMatcher:
+        """The search for all values known by now: registered ones, and found ones that are safe to search."""
+        if self._matched != self._ledger.count:
+            self._matched = self._ledger.count
+            found = filter(exact_values.safe_to_search, self._ledger.values)
+            self._exact = ExactMatcher(self._registered, found)
+        return self._exact

@@ -87,6 +87,8 @@ class Scrubber:
             upto = at
             while upto < count and ends[upto] - 1 <= stop:
                 upto += 1
+            if start == 0 and stop >= len(block) - 1:
+                stop = len(block)  # one line alone, perhaps a huge one: it need not be copied
             edits = self._line_edits(block[start:stop], [end - start for end in ends[at:upto]], opaque)
             if edits:
                 yield start, stop, edits
@@ -189,26 +191,28 @@ class Scrubber:
 
     def _put(self, line: bytes, edits: Sequence[Edit], place: str, write: Write) -> None:
         """Write a JSON text with its edits, having proved that it is JSON still."""
-        pieces: list[bytes] = []
+        pieces = self._pieces(line, edits, place)
+        if len(line) > _PROVE_WHOLE:  # each edit lies inside one string; to parse it all would take too much
+            for piece in pieces:
+                write(piece)
+            return
+        changed = b"".join(pieces)
+        try:
+            jsonio.loads(changed)
+        except ValueError as error:
+            raise RedactionUnavailableError(
+                f"{place} would not be JSON after redaction: a fault of the redaction engine",
+                remedy="report it; nothing was saved",
+            ) from error
+        write(changed)
+
+    def _pieces(self, line: bytes, edits: Sequence[Edit], place: str) -> Iterator[bytes]:
         at = 0
         for edit in edits:
-            pieces.append(line[at : edit.start])
-            pieces.append(self.placeholder(edit, f"{place} {self._shown(edit.path)}"))
+            yield line[at : edit.start]
+            yield self.placeholder(edit, f"{place} {self._shown(edit.path)}")
             at = edit.end
-        pieces.append(line[at:])
-        if len(line) <= _PROVE_WHOLE:
-            changed = b"".join(pieces)
-            try:
-                jsonio.loads(changed)
-            except ValueError as error:
-                raise RedactionUnavailableError(
-                    f"{place} would not be JSON after redaction: a fault of the redaction engine",
-                    remedy="report it; nothing was saved",
-                ) from error
-            write(changed)
-            return
-        for piece in pieces:
-            write(piece)
+        yield line[at:]
 
 
 def _line_ends(data: bytes) -> list[int]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
 
 from archiver import jsonio
 from archiver.redact import views
 from archiver.redact.documents import Documents, Edit, settle
+from archiver.redact.engine import Hit
 from archiver.redact.exact import ExactMatcher
 from archiver.redact.finder import Finder
 from archiver.redact.tokens import Path
@@ -27,33 +29,42 @@ class Texts:
 
     def edits(self, data: bytes) -> list[Edit]:
         """Every secret of the text, in order, not overlapping."""
-        known = self._exact.find(data)
-        found = [Edit(start, end, -1, self._exact.values[owner], ()) for start, end, owner in known]
-        ends = self._exact.ends(data)
-        if self._rules:
-            hits = self._finder.hits(data)
-            ends += [end for end, _ in hits]
-            found += [
-                Edit(start, end, rule, data[start:end], ())
-                for start, end, rule in (self._finder.confirm(data, hits) if hits else ())
-            ]
-            found += self._other_views(data)
-        for start, stop, inside in self._lines(data, sorted(set(ends))):
-            if inside is not None:
-                found = [edit for edit in found if edit.end <= start or edit.start >= stop]
-                found += _moved(inside, start)
+        hits = self._finder.hits(data) if self._rules else []
+        ends = sorted({*self._exact.ends(data), *(end for end, _ in hits)})
+        if not ends and b"\x1b" not in data:
+            return []
+        found: list[Edit] = []
+        documents: list[tuple[int, int]] = []
+        for start, stop, is_json in self._lines(data, ends):
+            if is_json:
+                documents.append((start, stop))
+                inside = ends[bisect_right(ends, start) : bisect_right(ends, stop)]
+                found += _moved(self._document(data[start:stop], [end - start for end in inside]), start)
             else:
                 found += _moved(self._strings(data[start:stop]), start)
+        found += self._flat(data, hits, documents)
         return settle(found, self._finder)
 
-    def _other_views(self, data: bytes) -> Iterable[Edit]:
-        for mapped in views.views(data):
+    def _flat(self, data: bytes, hits: list[Hit], documents: list[tuple[int, int]]) -> Iterable[Edit]:
+        """What the text itself shows, outside of lines that are JSON."""
+        for start, end, owner in self._exact.find(data):
+            if not _inside(end, documents):
+                yield Edit(start, end, -1, self._exact.values[owner], ())
+        outside = [hit for hit in hits if not _inside(hit[0], documents)] if documents else hits
+        for start, end, rule in self._finder.confirm(data, outside) if outside else ():
+            yield Edit(start, end, rule, data[start:end], ())
+        for mapped in views.views(data) if self._rules else ():
             for span in self._finder.find(mapped.data):
                 start, end = mapped.span(span.start, span.end)
                 yield Edit(start, end, span.rule, mapped.data[span.start : span.end], ())
 
-    def _lines(self, data: bytes, ends: list[int]) -> Iterable[tuple[int, int, list[Edit] | None]]:
-        """The lines with a trigger that may hide something: what is in them, or None when they are not JSON.
+    def _document(self, line: bytes, ends: list[int]) -> list[Edit]:
+        if self._rules and not self._exact.ends(line) and not self._documents.suspicious(line, ends):
+            return []
+        return self._documents.edits(line, None, _no_opaque, rules=self._rules)
+
+    def _lines(self, data: bytes, ends: list[int]) -> Iterable[tuple[int, int, bool]]:
+        """The lines with a trigger in which something may be escaped, and whether they are JSON.
 
         A JSON line is judged as JSON alone: spans of its raw text could cut an escape in two.
         """
@@ -68,9 +79,9 @@ class Texts:
                 continue
             line = data[start:stop]
             if _is_json(line):
-                yield start, stop, self._documents.edits(line, None, _no_opaque, rules=self._rules)
+                yield start, stop, True
             elif b"\\" in line:
-                yield start, stop, None
+                yield start, stop, False
 
     def _strings(self, line: bytes) -> list[Edit]:
         """Secrets in strings that hold escapes."""
@@ -86,6 +97,12 @@ class Texts:
             edits = self._documents.edits(token, None, _no_opaque, rules=self._rules)
             found += _moved(edits, match.start())
         return found
+
+
+def _inside(end: int, lines: list[tuple[int, int]]) -> bool:
+    """True when a match that ends at `end` ends in one of the lines, which are in order."""
+    index = bisect_right(lines, (end - 1, end - 1)) - 1
+    return any(start < end <= stop for start, stop in lines[max(0, index) : index + 2])
 
 
 def _is_json(line: bytes) -> bool:
