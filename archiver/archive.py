@@ -204,7 +204,7 @@ def _commit(
     stored = sum(info.size for info in setup.store.list(layout.bundles_prefix(place.run)))
     setup.settings.limits.check_run(place.run, stored + sealed.size)
     # Once more, with what the last scan found: the record repeats texts of the checkpoint.
-    checkpoint = redactor.checkpoint(compacted.checkpoint.value).value
+    checkpoint = redactor.settled(compacted.checkpoint).value
     _check_ids(checkpoint, place)
     name = layout.bundle_name(place.run, place.seq, secrets.token_hex(8))
     started = time.monotonic()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +13,7 @@ from archiver.model import LeftOut, Member
 from archiver.redact.raw import RawPass
 from archiver.redact.scrub import ItemOpaque, Scrubber
 from archiver.scratch import Scratch
+from archiver.transcripts.places import at
 
 _BLOCK = 1 << 20
 _JSON_LIMIT: Final = 64 << 20
@@ -20,9 +22,20 @@ _DIGESTS: Final = frozenset({"sha256", "output", "commit"})
 _TRANSCRIPTS: Final = ("transcript/", "full/")
 
 
-def state_opaque(path: tuple[str | int, ...], _item: Any) -> bool:
-    """Fields of a checkpoint, an effect or evidence whose form is fixed, so that no rule may change them."""
-    return bool(path) and path[-1] in _DIGESTS and path[0] in ("artifacts", "output", "workspace", "evidence")
+_HEX = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_NAMED_BY_DIGEST = re.compile(r"artifacts/[0-9a-f]{64}")
+
+
+def state_opaque(path: tuple[str | int, ...], item: Any) -> bool:
+    """Digests and commits of a checkpoint, an effect or evidence, which no rule may change."""
+    if (
+        not path
+        or path[-1] not in _DIGESTS
+        or path[0] not in ("artifacts", "output", "workspace", "evidence")
+    ):
+        return False
+    value = at(item, path)
+    return isinstance(value, str) and _HEX.fullmatch(value) is not None
 
 
 class MemberScan:
@@ -43,6 +56,14 @@ class MemberScan:
             rules = tuple(sorted({self._scrubber.rule_of(edit) for edit in named}))
             self.left_out.append(LeftOut(member=shown, reason="its name holds a credential", rules=rules))
             return None
+        made = self._content(member)
+        if made is None or made is member or _NAMED_BY_DIGEST.fullmatch(member.path) is None:
+            return made
+        reason = "it holds credentials, and its name is the digest of its content"
+        self.left_out.append(LeftOut(member=member.path, reason=reason))
+        return None
+
+    def _content(self, member: Member) -> Member | None:
         if member.path.endswith(".jsonl"):
             return self._lines(member)
         document = self._document(member)

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from archiver import jsonio
 from archiver.errors import RedactionUnavailableError, UsageError
-from archiver.model import Checkpoint, LeftOut, Member, Receipt, Transcript, TranscriptPart
+from archiver.model import Checkpoint, Items, LeftOut, Member, Receipt, Transcript, TranscriptPart
 from archiver.progress import Progress, Silent
 from archiver.redact import exact as exact_values
 from archiver.redact import rules
@@ -24,7 +24,7 @@ from archiver.redact.parts import PartPass, Watch
 from archiver.redact.scrub import Clean, Scrubber, never
 from archiver.redacted import Redacted, vouch
 from archiver.scratch import Scratch
-from archiver.transcripts import get_dialect
+from archiver.transcripts import DIALECTS, get_dialect
 
 _LONGEST_ID = 200
 
@@ -55,6 +55,7 @@ class Redactor:
         self._scrubber = Scrubber(finder, self._exact, self._ledger, clean=self._clean)
         self._left_out: list[LeftOut] = []
         self._dialect = "opaque"
+        self._made: dict[int, Items] = {}
         self._scratch: Scratch | None = None
 
     @classmethod
@@ -75,7 +76,9 @@ class Redactor:
 
         `watch` lets others see the redacted items on the way, so that they need no pass of their own.
         """
-        self._dialect = transcript.dialect
+        dialect = transcript.dialect if transcript.dialect in DIALECTS else self.text(transcript.dialect)
+        transcript = transcript.model_copy(update={"dialect": dialect})
+        self._dialect = dialect
         self._scratch = scratch
         return vouch(self._parts(transcript, scratch, progress or Silent(), watch), self.receipt())
 
@@ -89,32 +92,66 @@ class Redactor:
             again = Scrubber(self._finder, self._known(), self._ledger, rules=False)
             parts = [work.again(number, part, again) for number, part in enumerate(parts)]
         self._left_out.extend(work.left_out)
+        self._made |= {id(part.items): part.items for part in parts}
         return transcript.model_copy(update={"parts": tuple(parts)})
 
     def _part(self, work: PartPass, number: int, part: TranscriptPart) -> TranscriptPart:
-        name = self.text(part.name)
-        header = self._value(part.header, f"transcript {name} header")
-        return work.redact(number, part.model_copy(update={"name": name, "header": header}))
+        framed = self._frame(self._scrubber, part)
+        return work.redact(number, framed.model_copy(update={"segments": ()}))
+
+    def _frame(self, scrubber: Scrubber, part: TranscriptPart) -> TranscriptPart:
+        """A part with all redacted but its items."""
+        name = _text(scrubber, part.name)
+        header = _value(scrubber, part.header, f"transcript {name} header")
+        place = tuple(_text(scrubber, key) if isinstance(key, str) else key for key in part.items_at)
+        return part.model_copy(update={"name": name, "header": header, "items_at": place})
 
     def checkpoint(self, checkpoint: Checkpoint) -> Redacted[Checkpoint]:
-        """All fields; the items of `transcript` were redacted by `transcript` and stay as they are."""
+        """All fields; the items of `transcript` are those that `transcript` made, and stay as they are.
+
+        Raises `RedactionUnavailableError` for items it has never seen.
+        """
+        for part in checkpoint.transcript.parts:
+            if id(part.items) not in self._made and any(True for _ in part.items.blocks()):
+                raise RedactionUnavailableError(
+                    "the checkpoint holds items of a transcript that were not redacted",
+                    remedy="give it the transcript that Redactor.transcript made",
+                )
+        return self._checkpoint(checkpoint, self._full(checkpoint.full_transcript))
+
+    def settled(self, checkpoint: Redacted[Checkpoint]) -> Redacted[Checkpoint]:
+        """A redacted checkpoint once more, with what was found since; no items are read."""
+        return self._checkpoint(checkpoint.value, checkpoint.value.full_transcript)
+
+    def _checkpoint(self, checkpoint: Checkpoint, full: Transcript | None) -> Redacted[Checkpoint]:
         document = checkpoint.document(exclude={"transcript", "full_transcript"})
         before = jsonio.dumps(document)
         changed = self._document(before)
-        full = self._full(checkpoint.full_transcript)
-        if changed == before and full is checkpoint.full_transcript:
+        transcripts = {
+            "transcript": self._framed(checkpoint.transcript),
+            "full_transcript": full and self._framed(full),
+        }
+        if changed == before and all(made is getattr(checkpoint, name) for name, made in transcripts.items()):
             return vouch(checkpoint, self.receipt())
         redacted = self._short_ids(jsonio.loads(changed), document)
         try:
-            made = Checkpoint.model_validate(
-                {**redacted, "transcript": checkpoint.transcript, "full_transcript": full}
-            )
+            made = Checkpoint.model_validate({**redacted, **transcripts})
         except ValidationError as error:
             raise RedactionUnavailableError(
                 f"the checkpoint is not valid after redaction: {error.error_count()} fields",
                 remedy="a registered secret equals a field of fixed form; do not register it",
             ) from error
         return vouch(made, self.receipt())
+
+    def _framed(self, transcript: Transcript) -> Transcript:
+        """A transcript whose names and headers are searched for what was found since."""
+        scrubber = Scrubber(self._finder, self._known(), self._ledger, rules=False)
+        parts = tuple(self._frame(scrubber, part) for part in transcript.parts)
+        unchanged = all(
+            (one.name, one.items_at) == (other.name, other.items_at) and one.header is other.header
+            for one, other in zip(parts, transcript.parts, strict=True)
+        )
+        return transcript if unchanged else transcript.model_copy(update={"parts": parts})
 
     def _document(self, text: bytes) -> bytes:
         """A document redacted, and once more for values that were found behind their first occurrence."""
@@ -144,38 +181,56 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """One text with its secrets replaced."""
-        data = text.encode("utf-8", "surrogatepass")
-        changed = self._scrubber.text(data, "text")
-        return text if changed is data else changed.decode("utf-8", "surrogatepass")
+        return _text(self._scrubber, text)
 
     def members(
         self, members: Redacted[tuple[Member, ...]], scratch: Scratch
     ) -> Redacted[tuple[Member, ...]]:
-        """The last scan: a member with a finding is rewritten, or left out where that cannot be done."""
-        scrubber = Scrubber(self._finder, self._known(), self._ledger, clean=self._clean)
-        scan = MemberScan(scrubber, get_dialect(self._dialect).opaque, scratch)
-        kept = tuple(made for member in members.value if (made := scan.scan(member)) is not None)
-        self._left_out.extend(scan.left_out)
+        """The last scan: a member with a finding is rewritten, or left out where that cannot be done.
+
+        What only the scan of one member finds is searched for in all of them.
+        """
+        known = self._known()
+        scrubber = Scrubber(self._finder, known, self._ledger, clean=self._clean)
+        kept = self._scanned(members.value, scrubber, scratch)
+        new = sorted(set(self._known().values).difference(known.values))
+        if new:
+            again = Scrubber(self._finder, ExactMatcher((), new), self._ledger, rules=False)
+            kept = self._scanned(kept, again, scratch)
         return vouch(kept, self.receipt())
 
+    def _scanned(
+        self, members: tuple[Member, ...], scrubber: Scrubber, scratch: Scratch
+    ) -> tuple[Member, ...]:
+        scan = MemberScan(scrubber, get_dialect(self._dialect).opaque, scratch)
+        kept = tuple(made for member in members if (made := scan.scan(member)) is not None)
+        self._left_out.extend(scan.left_out)
+        return kept
+
     def receipt(self) -> Receipt:
-        """All that was found so far."""
+        """All that was found so far; places and names are free of every value known by now."""
         loaded = self._finder.rules
+        findings = (
+            finding.model_copy(update={"places": tuple(map(self._shown, finding.places))})
+            for finding in self._ledger.findings()
+        )
+        left_out = (left.model_copy(update={"member": self._shown(left.member)}) for left in self._left_out)
         return Receipt(
             engine=ENGINE,
             rules_version=loaded.version,
             rules=len(loaded.rules),
-            findings=self._ledger.findings(),
-            left_out=tuple(self._left_out),
+            findings=tuple(findings),
+            left_out=tuple(left_out),
             too_short=self._too_short,
         )
 
-    def _value(self, value: Any, place: str) -> Any:
-        if value is None:
-            return None
-        text = jsonio.dumps(value)
-        changed = self._scrubber.json(text, place, never)
-        return value if changed is text else jsonio.loads(changed)
+    def _shown(self, text: str) -> str:
+        """A text of the receipt without any known value; this does not count as one more place."""
+        data = text.encode("utf-8", "surrogatepass")
+        spans = self._known().find(data)
+        for start, end, _ in reversed(spans):
+            data = data[:start] + b"*" + data[end:]
+        return data.decode("utf-8", "surrogatepass") if spans else text
 
     def _known(self) -> ExactMatcher:
         """The search for all values known by now: registered ones, and found ones that are safe to search."""
@@ -184,3 +239,17 @@ class Redactor:
             found = filter(exact_values.safe_to_search, self._ledger.values)
             self._exact = ExactMatcher(self._registered, found)
         return self._exact
+
+
+def _text(scrubber: Scrubber, text: str) -> str:
+    data = text.encode("utf-8", "surrogatepass")
+    changed = scrubber.text(data, "text")
+    return text if changed is data else changed.decode("utf-8", "surrogatepass")
+
+
+def _value(scrubber: Scrubber, value: Any, place: str) -> Any:
+    if value is None:
+        return None
+    text = jsonio.dumps(value)
+    changed = scrubber.json(text, place, never)
+    return value if changed is text else jsonio.loads(changed)

@@ -178,16 +178,20 @@ class Scrubber:
         return edits or []
 
     def _shown(self, path: tuple[str | int, ...]) -> str:
-        """A path as JSON path; a key that is not plain words, or holds a secret, is not shown."""
+        """A path as JSON path; a key that is not one plain word, or holds a secret, is not shown."""
         out = ["$"]
         for key in path:
             if isinstance(key, int):
                 out.append(f"[{key}]")
-            elif _PLAIN_KEY.fullmatch(key) and not is_scrambled(key.encode(), 8):
-                out.append("[…]" if self._exact.ends(key.encode()) else f".{key}")
             else:
-                out.append("[…]")
+                out.append(f".{key}" if self._is_plain(key) else ".*")
         return "".join(out)
+
+    def _is_plain(self, key: str) -> bool:
+        data = key.encode("utf-8", "surrogatepass")
+        if not _PLAIN_KEY.fullmatch(key) or is_scrambled(data, 8):
+            return False
+        return not self._finder.find(data) and not self._exact.ends(data)
 
     def _put(self, line: bytes, edits: Sequence[Edit], place: str, write: Write) -> None:
         """Write a JSON text with its edits, having proved that it is JSON still."""
