@@ -7,6 +7,7 @@ hex, and in base64 at each of its three alignments.
 from __future__ import annotations
 
 import base64
+import functools
 import html
 import json
 import re
@@ -46,6 +47,13 @@ class ExactValue:
         return f"ExactValue(name={self.name!r})"
 
 
+@functools.cache
+def _names() -> Names:
+    from archiver.redact import rules  # rules know values, and values know names
+
+    return rules.load().assigned.names
+
+
 def exact_from_environment(
     environ: Mapping[str, str], extra_names: Iterable[str] = (), *, names: Names | None = None
 ) -> list[ExactValue]:
@@ -53,10 +61,7 @@ def exact_from_environment(
 
     What is too short or too common to be searched for is given too, so that the receipt can name it.
     """
-    if names is None:
-        from archiver.redact import rules  # a rule file is read only when nobody has the names yet
-
-        names = rules.load().assigned.names
+    names = names or _names()
     wanted = set(extra_names)
     return [
         ExactValue(name, value, guessed=name not in wanted)

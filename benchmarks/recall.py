@@ -1,0 +1,188 @@
+"""What redaction finds and what it leaves alone, on the corpora and transcripts of ARCHIVER_SHARED.
+
+    python benchmarks/recall.py [--missed] [--list]
+
+`--missed` names the kinds that were missed in each encoding, `--list` the findings in real transcripts, by
+rule and place, never by value. The folder defaults to `../shared` beside the repository; without it nothing
+is done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from archiver.errors import ArchiverError
+from archiver.model import Receipt, TranscriptPart
+from archiver.redact import Redactor, rules
+from archiver.redact.exact import ExactMatcher
+from archiver.redact.finder import Finder
+from archiver.redact.ledger import Ledger
+from archiver.redact.scrub import Scrubber, never
+from archiver.scratch import Scratch
+from archiver.transcripts import get_dialect
+from archiver.transcripts.reader import read
+
+KEY = bytes(32)
+SHARED = Path(os.environ.get("ARCHIVER_SHARED", Path(__file__).parents[2] / "shared"))
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--missed", action="store_true")
+    parser.add_argument("--list", action="store_true")
+    options = parser.parse_args()
+    if not (SHARED / "corpora").is_dir():
+        print(f"no corpora in {SHARED}: set ARCHIVER_SHARED to the folder that holds them")
+        return 0
+    finder = Finder(rules.load())
+    planted(finder, missed=options.missed)
+    corpora(finder)
+    transcripts(finder, listed=options.list)
+    return 0
+
+
+def planted(finder: Finder, *, missed: bool) -> None:
+    """Synthetic secrets inside transcript lines: how many kinds are removed entirely, by encoding."""
+    removed: dict[str, list[str]] = defaultdict(list)
+    kept: dict[str, list[str]] = defaultdict(list)
+    known: Counter[str] = Counter()
+    for case in _load("planted"):
+        groups = removed if _gone(case, _scrubbed(finder, case["text"])) else kept
+        groups[case["enc"]].append(case["rule"])
+        known[case["enc"]] += _gone(case, _scrubbed(finder, case["text"], case["secret"].encode()))
+    print(f"{'planted':20} {'kinds':>6} {'removed':>8} {'registered':>11}")
+    for encoding in known:
+        total = len(removed[encoding]) + len(kept[encoding])
+        print(f"{encoding:20} {total:6} {len(removed[encoding]):8} {known[encoding]:11}")
+        if missed and kept[encoding]:
+            print(f"    missed: {', '.join(kept[encoding])}")
+
+
+def corpora(finder: Finder) -> None:
+    """Public test corpora: positives and negatives with any finding."""
+    print(f"\n{'corpus':20} {'positives':>10} {'found':>6} {'share':>7} {'negatives':>10} {'found':>6}")
+    for name in ("noseyparker", "kingfisher", "gitleaks", "detect_secrets"):
+        counts: Counter[tuple[bool, bool]] = Counter()
+        for case in _load(name):
+            scrubber = Scrubber(finder, ExactMatcher(()), Ledger(KEY))
+            counts[case["expect"], bool(scrubber.text_edits(case["text"].encode()))] += 1
+        yes, no = counts[True, True] + counts[True, False], counts[False, True] + counts[False, False]
+        share = f"{100 * counts[True, True] / yes:.1f} %"
+        print(f"{name:20} {yes:10} {counts[True, True]:6} {share:>7} {no:10} {counts[False, True]:6}")
+
+
+def transcripts(finder: Finder, *, listed: bool) -> None:
+    """Real transcripts: findings a megabyte where no credential is known to be, and opaque fields changed."""
+    size = findings = opaque = 0
+    for entry in json.loads((SHARED / "transcripts" / "manifest.json").read_text()):
+        root = SHARED / "transcripts" / entry["file"]
+        for path in [root] if root.is_file() else sorted(p for p in root.rglob("*") if p.is_file()):
+            receipt, total, changed = _transcript(finder, path)
+            opaque += changed
+            if entry["credential_like"]:
+                continue
+            size += total
+            findings += len(receipt.findings)
+            for finding in receipt.findings if listed else ():
+                print(f"    {entry['file']}: {finding.rule} × {finding.count} {finding.places[:1]}")
+    rate = findings / (size / 1e6)
+    print(
+        f"\ntranscripts without known credentials: {size / 1e6:.1f} MB, {findings} findings, {rate:.3f} a MB"
+    )
+    print(f"opaque fields changed, in all transcripts: {opaque}")
+
+
+def _transcript(finder: Finder, path: Path) -> tuple[Receipt, int, int]:
+    redactor = Redactor(finder, KEY, ())
+    try:
+        reading = read([path])
+        with Scratch() as scratch:
+            redacted = redactor.transcript(reading.transcript, scratch).value
+            changed = 0
+            for before, after in zip(read([path]).transcript.parts, redacted.parts, strict=True):
+                if before.media != "raw" and reading.transcript.dialect != "opaque":
+                    changed += _opaque_changed(before, after, reading.transcript.dialect)
+    except ArchiverError as error:
+        print(f"    {path.name}: {error}", file=sys.stderr)
+        return Receipt(), 0, 0
+    return redactor.receipt(), reading.total_bytes, changed
+
+
+def _opaque_changed(before: TranscriptPart, after: TranscriptPart, dialect: str) -> int:
+    opaque = get_dialect(dialect).opaque
+    changed = 0
+    for one, other in zip(before.items.values(), after.items.values(), strict=True):
+        held = dict(_leaves(other))
+        changed += sum(held.get(path) != text for path, text in _leaves(one) if opaque(path, one))
+    return changed
+
+
+def _leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _leaves(item, (*path, index))
+
+
+def _load(name: str) -> list[dict[str, Any]]:
+    cases: list[dict[str, Any]] = json.loads((SHARED / "corpora" / f"{name}.json").read_text())
+    return cases
+
+
+def _scrubbed(finder: Finder, text: str, *known: bytes) -> str:
+    scrubber = Scrubber(finder, ExactMatcher(known), Ledger(KEY))
+    out: list[bytes] = []
+    scrubber.lines(text.encode() + b"\n", 1, "planted", never, out.append)
+    return b"".join(out).decode()
+
+
+def _gone(case: dict[str, Any], output: str) -> bool:
+    """True when neither the secret nor its encoded form can be read from the output, raw or decoded."""
+    shown = [output]
+    for line in output.splitlines():
+        shown += [ANSI.sub("", text) for text in _strings(json.loads(line))]
+    text = "\0".join(shown)
+    return case["needle"] not in text and case["secret"] not in text and not _spread(case["secret"], text)
+
+
+def _spread(secret: str, text: str) -> bool:
+    """True when the secret can be read across line ends, percent signs or two strings."""
+    squeezed = re.sub(r"[\s\0]|%0A", "", text)
+    return secret in squeezed or re.sub(r"\s", "", secret) in re.sub(r'["{}:,]|\\n', "", squeezed)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+        try:
+            inner = json.loads(value)
+        except ValueError:
+            return
+        if isinstance(inner, dict | list):
+            yield from _strings(inner)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _strings(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings(item)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
