@@ -6,6 +6,7 @@ import bz2
 import codecs
 import io
 import lzma
+import re
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,8 @@ MOST_INFLATED: Final = 1 << 30
 MOST_ENTRIES: Final = 20_000
 MOST_HELD: Final = 64 << 20
 DEEPEST: Final = 3
+START: Final = 16
+"""So many bytes of a file say what it is."""
 _STEP = 1 << 20
 _OVERLAP = 4 << 10
 _FAULTS = (
@@ -59,13 +62,22 @@ class _Content:
     def __init__(self, budget: _Budget, depth: int) -> None:
         self._budget = budget
         self._depth = depth
-        self._tail: bytes | None = None
+        self._tail = b""
+        self._start: bytes | None = b""
         self._inner: Inflater | None = None
 
     def piece(self, piece: bytes) -> Iterator[bytes]:
         self._budget.spend(len(piece))
-        if self._tail is None:
-            self._tail = b""
+        if self._start is not None:
+            piece = self._start + piece
+            if len(piece) < START:
+                self._start = piece
+                return
+        yield from self._looked(piece)
+
+    def _looked(self, piece: bytes) -> Iterator[bytes]:
+        if self._start is not None:
+            self._start = None
             self._inner = _inflater(piece, self._budget, self._depth + 1)
         yield self._tail + piece
         self._tail = (self._tail + piece)[-_OVERLAP:]
@@ -73,6 +85,8 @@ class _Content:
             yield from self._inner.feed(piece)
 
     def close(self) -> Iterator[bytes]:
+        if self._start:
+            yield from self._looked(self._start)
         if self._inner is not None:
             yield from self._inner.close()
             if self._inner.failure is not None:
@@ -102,7 +116,7 @@ class _Stream:
     def _new(self) -> _Decoder:
         if self._kind == "bzip2":
             return bz2.BZ2Decompressor()
-        if self._kind == "xz":
+        if self._kind in ("xz", "lzma"):
             return lzma.LZMADecompressor(memlimit=128 << 20)
         return zlib.decompressobj(wbits=31)
 
@@ -127,7 +141,8 @@ class _Stream:
                 # These keep what they have not inflated yet.
                 chunk = b""
                 while not self._decoder.eof and not self._decoder.needs_input:
-                    yield from self._content.piece(self._decoder.decompress(b"", _STEP))
+                    if piece := self._decoder.decompress(b"", _STEP):
+                        yield from self._content.piece(piece)
                 if self._decoder.eof:
                     chunk = self._decoder.unused_data.lstrip(b"\0")
                     self._open = False
@@ -198,17 +213,39 @@ class _Closed:
         return iter(())
 
 
-class _Utf16:
-    """Text in UTF-16 with a byte order mark, given as UTF-8."""
+class _Marked:
+    """Text in UTF-16 or UTF-32 with a byte order mark, given as UTF-8."""
 
-    def __init__(self, budget: _Budget) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-16")("replace")
+    def __init__(self, encoding: str, budget: _Budget) -> None:
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
         self._content = _Content(budget, DEEPEST)
         self.failure: str | None = None
 
     def feed(self, chunk: bytes, /) -> Iterator[bytes]:
         piece = self._decoder.decode(chunk).encode("utf-8", "surrogatepass")
         return self._content.piece(piece) if piece else iter(())
+
+    def close(self) -> Iterator[bytes]:
+        return self._content.close()
+
+
+_WIDE = re.compile(rb"(?:[\t\n\r -~]\0(?:\0\0)?){5,}+[ -~]?")
+
+
+class Wide:
+    """Texts in UTF-16 or UTF-32 that stand without a byte order mark anywhere in a binary file."""
+
+    failure: str | None = None
+
+    def __init__(self) -> None:
+        self._tail = b""
+
+    def feed(self, chunk: bytes, /) -> Iterator[bytes]:
+        held = self._tail + chunk
+        self._tail = held[-4 * _OVERLAP :]
+        texts = [match[0].replace(b"\0", b"") for match in _WIDE.finditer(held)]
+        if texts:
+            yield b"\n".join(texts)
 
     def close(self) -> Iterator[bytes]:
         return iter(())
@@ -221,20 +258,30 @@ _CLOSED: Final[Iterable[tuple[bytes, str]]] = (
 )
 
 
+_MARKS: Final = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+"""The longer mark first: that of UTF-32 begins as that of UTF-16."""
+
+
 def inflater_for(start: bytes) -> Inflater | None:
     """What looks into a file that begins so, or None for a file that is what it is."""
     return _inflater(start, _Budget(), 0)
 
 
 def _inflater(start: bytes, budget: _Budget, depth: int) -> Inflater | None:
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")) and depth <= DEEPEST:
-        return _Utf16(budget)
+    for mark, encoding in _MARKS:
+        if start.startswith(mark) and depth <= DEEPEST:
+            return _Marked(encoding, budget)
     kind = _kind(start)
     if kind is None:
-        return None
+        return Wide() if b"\0" in start else None
     if depth > DEEPEST:
         return _Closed("archives are nested too deeply")
-    if kind in ("gzip", "bzip2", "xz"):
+    if kind in ("gzip", "bzip2", "xz", "lzma"):
         return _Stream(kind, budget, depth)
     return _Zip(budget, depth) if kind == "zip" else _Closed(f"{kind} is not supported")
 
@@ -246,6 +293,8 @@ def _kind(start: bytes) -> str | None:
         return "bzip2"
     if start.startswith(b"\xfd7zXZ\0"):
         return "xz"
+    if start.startswith(b"]\0\0") and len(start) >= START:
+        return "lzma"
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return "zip"
     return next((name for magic, name in _CLOSED if start.startswith(magic)), None)

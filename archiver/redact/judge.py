@@ -113,6 +113,11 @@ def is_secret_data(value: bytes) -> bool:
     return raw is not None and len(raw) >= 6 and not says_nothing(raw.strip())
 
 
+def is_secret_text(value: bytes) -> bool:
+    """A value of the `stringData` of a Kubernetes Secret: any text that is no placeholder."""
+    return len(value) >= 6 and not says_nothing(value.strip())
+
+
 def _unbase64(value: bytes) -> bytes | None:
     text = value.translate(_URL_SAFE).rstrip(b"=")
     try:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from archiver.redact.documents import Edit
-from archiver.redact.inflate import Inflater, inflater_for
+from archiver.redact.inflate import START, Inflater, Wide, inflater_for
 from archiver.redact.scrub import Scrubber
 from archiver.scratch import Scratch, Spooled
 
@@ -44,17 +44,30 @@ class RawPass:
         self._text = codecs.getincrementaldecoder("utf-8")()
         self._binary = False
         self._inflater: Inflater | None = None
-        self._started = False
+        self._start: bytes | None = b""
 
     def feed(self, chunk: bytes) -> None:
         """The next bytes of the file."""
-        if not self._started and chunk:
-            self._started = True
-            self._inflater = inflater_for(chunk)
+        if self._start is not None:
+            chunk = self._start + chunk
+            self._start = chunk
+            if len(chunk) >= START:
+                self._begin(chunk)
+        else:
+            self._take(chunk)
+
+    def _begin(self, start: bytes) -> None:
+        self._start = None
+        self._inflater = inflater_for(start)
+        self._take(start)
+
+    def _take(self, chunk: bytes) -> None:
+        self._check_text(chunk)
+        if self._binary and self._inflater is None:
+            self._inflater = Wide()
         if self._inflater is not None:
             for piece in self._inflater.feed(chunk):
                 self._look(piece)
-        self._check_text(chunk)
         self._buffer = self._buffer + chunk if self._buffer else chunk
         held = len(self._buffer) - self._done
         if held >= WINDOW + OVERLAP and (held >= LONGEST_LINE + OVERLAP or self._line_end() > 0):
@@ -62,6 +75,8 @@ class RawPass:
 
     def close(self) -> RawOutcome:
         """The end of the file."""
+        if self._start:
+            self._begin(self._start)
         self._check_text(b"", final=True)
         self._advance(final=True)
         spooled = self._spool.close() if self._spool is not None else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 from archiver.redact import judge
 
@@ -56,12 +57,13 @@ def pem(data: bytes, end: int) -> Places:
     return ((head.start(), tail.end() if tail else at),)
 
 
-_MANIFEST_DATA = re.compile(rb"(?:^|\n)(?P<indent>[ \t]*)(?:[>+\-| ]*)(?:data|stringData):[ \t]*\n")
+_GUTTER = rb"[ \t>+|\-]*(?:[0-9]{1,6}[ \t]*(?:\xe2\x86\x92|\xe2\x94\x82|[:|\t]))?[ \t]*"
+_MANIFEST_DATA = re.compile(rb"(?:^|\n)" + _GUTTER + rb"(?P<key>data|stringData):[ \t]*\n")
 _MANIFEST_PAIR = re.compile(
-    rb"[^\n]*?[A-Za-z0-9_.\-]+:[ \t]*[\"']?(?P<secret>[A-Za-z0-9+/=_\-]{4,8192})[\"']?[ \t]*(?:\n|\Z|\x00)"
+    _GUTTER + rb"[A-Za-z0-9_.\-]+:[ \t]*[\"']?(?P<secret>[^\s\"'\x00]{4,8192})[\"']?[ \t]*(?:\n|\Z|\x00)"
 )
-_JSON_DATA = re.compile(rb"\\*\"(?:data|stringData)\\*\"\s*:\s*\{(?P<body>[^{}]{1,16384})\}")
-_JSON_PAIR = re.compile(rb":\s*\\*\"(?P<secret>[A-Za-z0-9+/=_\-]{4,8192})\\*\"")
+_JSON_DATA = re.compile(rb"\\*\"(?P<key>data|stringData)\\*\"\s*:\s*\{(?P<body>[^{}]{1,16384})\}")
+_JSON_PAIR = re.compile(rb":\s*\\*\"(?P<secret>[^\s\"\\\x00]{4,8192})\\*\"")
 _MANIFEST_REACH = 8192
 
 
@@ -75,18 +77,21 @@ def manifest(data: bytes, end: int) -> Places:
         return ()
     spans: list[tuple[int, int]] = []
     for block in _JSON_DATA.finditer(data, low, high):
-        spans += [
-            pair.span("secret")
-            for pair in _JSON_PAIR.finditer(data, *block.span("body"))
-            if judge.is_secret_data(pair["secret"])
-        ]
+        spans += _pairs(block["key"], _JSON_PAIR.finditer(data, *block.span("body")))
     for block in _MANIFEST_DATA.finditer(data, low, high):
-        at = block.end()
-        while match := _MANIFEST_PAIR.match(data, at, high):
-            if judge.is_secret_data(match["secret"]):
-                spans.append(match.span("secret"))
-            at = match.end()
+        spans += _pairs(block["key"], _consecutive(data, block.end(), high))
     return tuple(spans)
+
+
+def _consecutive(data: bytes, at: int, high: int) -> Iterator[re.Match[bytes]]:
+    while match := _MANIFEST_PAIR.match(data, at, high):
+        yield match
+        at = match.end()
+
+
+def _pairs(key: bytes, pairs: Iterable[re.Match[bytes]]) -> list[tuple[int, int]]:
+    accept = judge.is_secret_data if key == b"data" else judge.is_secret_text
+    return [pair.span("secret") for pair in pairs if accept(pair["secret"])]
 
 
 _COOKIE = re.compile(rb"(?P<name>[A-Za-z0-9_.\-]{1,64})=(?P<secret>[^\s;,\"'\\\x00]{8,4096})")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from archiver import jsonio
 from archiver.redact import views
-from archiver.redact.judge import is_secret_data
+from archiver.redact.judge import is_secret_data, is_secret_text
 from archiver.redact.names import Names, Says
 
 Path = tuple[str | int, ...]
@@ -19,7 +19,10 @@ _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\],]', re.DOTALL)
 _QUOTE, _OPEN, _CLOSE, _LIST, _END = b'"{}[]'
 _NAME_KEYS: Final = frozenset({"name", "key", "header", "variable", "field"})
 _VALUE_KEYS: Final = frozenset({"value", "val", "values"})
-_DATA_KEYS: Final = frozenset({"data", "stringData"})
+_DATA_KEYS: Final[dict[str | int, Callable[[bytes], bool]]] = {
+    "data": is_secret_data,
+    "stringData": is_secret_text,
+}
 
 
 class Leaf:
@@ -39,7 +42,18 @@ Field = tuple[Leaf, str, Says]
 class _Frame:
     """One open object or array."""
 
-    __slots__ = ("data", "is_dict", "is_secret", "key", "named", "pending", "says", "says_next", "wants_key")
+    __slots__ = (
+        "data",
+        "is_dict",
+        "is_secret",
+        "key",
+        "named",
+        "pending",
+        "says",
+        "says_next",
+        "secrets",
+        "wants_key",
+    )
 
     def __init__(self, *, is_dict: bool, says: Said | None) -> None:
         self.is_dict = is_dict
@@ -52,6 +66,8 @@ class _Frame:
         self.pending: Leaf | None = None
         self.is_secret = False
         self.data: list[Leaf] = []
+        """Values of the object, and (`secrets`) what its `data` objects would hold if it is a Secret."""
+        self.secrets: list[Leaf] = []
 
 
 class Walk:
@@ -98,9 +114,10 @@ class Walk:
         if not self._secrets or not frame.is_dict:
             return
         if frame.is_secret:
-            self.manifest.extend(leaf for leaf in frame.data if is_secret_data(leaf.data))
-        elif self._frames[-1].key in _DATA_KEYS:
-            self._frames[-1].data.extend(frame.data)
+            self.manifest.extend(frame.secrets)
+        accept = _DATA_KEYS.get(self._frames[-1].key)
+        if accept is not None:
+            self._frames[-1].secrets.extend(leaf for leaf in frame.data if accept(leaf.data))
 
     def _string(self, start: int, end: int) -> Leaf | None:
         frame = self._frames[-1]
