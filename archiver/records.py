@@ -15,6 +15,7 @@ from archiver.errors import (
     ContextMismatchError,
     InvalidNameError,
     LimitExceededError,
+    NotSerialisableError,
     RecordError,
     UnsupportedSchemaError,
 )
@@ -96,6 +97,8 @@ def _parse(body: bytes, where: str) -> Record:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise RecordError(f"{where} does not have the shape of a record: {place}: {first['msg']}") from error
+    except NotSerialisableError as error:
+        raise RecordError(f"{where} does not have the shape of a record: {error}") from error
     if jsonio.canonical(record.document()) != body:
         raise RecordError(f"{where} is not written in the one canonical form")
     if record.bundle is not None and not _is_bundle_of(record.bundle.name, record):

@@ -23,6 +23,7 @@ from archiver.errors import (
     InvalidDocumentError,
     NeedsDecisionError,
     NoSuchRunError,
+    NotSerialisableError,
     StaleCheckpointError,
     UnsupportedSchemaError,
 )
@@ -252,6 +253,10 @@ def _validate(document: dict[str, object], record: Record) -> Checkpoint:
         place = ".".join(map(str, first["loc"]))
         raise ArchiveFormatError(
             f"checkpoint {record.seq} of run {record.run} is not valid: {place}: {first['msg']}"
+        ) from error
+    except NotSerialisableError as error:
+        raise ArchiveFormatError(
+            f"checkpoint {record.seq} of run {record.run} is not valid: {error}"
         ) from error
     if (checkpoint.run_id, checkpoint.task_id) != (record.run, record.task):
         raise DigestMismatchError(f"the bundle of run {record.run} holds a checkpoint of another run or task")

@@ -5,7 +5,18 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, JsonValue, PlainSerializer
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PlainSerializer,
+    ValidationInfo,
+)
+
+from archiver import jsonio
+from archiver.errors import NotSerialisableError
 
 __all__ = ["Frozen", "JsonValue", "Utc", "utc_text"]
 
@@ -18,6 +29,21 @@ class Frozen(BaseModel):
     def document(self, **options: Any) -> dict[str, Any]:
         """The model as a JSON-ready dictionary."""
         return self.model_dump(mode="json", by_alias=True, **options)
+
+
+def _json_value(value: Any, info: ValidationInfo) -> Any:
+    try:
+        jsonio.check(value)
+    except NotSerialisableError as error:
+        path = f"$.{info.field_name}{error.path[1:]}" if info.field_name else error.path
+        raise NotSerialisableError(
+            f"{error} (in the field {info.field_name})", path=path, remedy=error.remedy
+        ) from error
+    return value
+
+
+JsonValue = Annotated[Any, BeforeValidator(_json_value)]
+"""Anything that JSON can hold; else `NotSerialisableError` with the path from the model's field on."""
 
 
 def utc_text(moment: datetime) -> str:
