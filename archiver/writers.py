@@ -161,5 +161,5 @@ def _read(path: Path) -> tuple[Writer, ...]:
             f"{path}: {place}: {first['msg'].removeprefix('Value error, ')}",
             remedy="an entry has name, key, runs, valid_from and distrusted_after; times carry a zone",
         ) from error
-    except ValueError as error:
-        raise ConfigError(f"{path} is not TOML: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} is not TOML: {error}", remedy="correct the file") from error
