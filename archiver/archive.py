@@ -250,11 +250,12 @@ def archive_rows(
 
     All rows are read and migrated before the first is saved: a bad one is an error that has saved nothing.
     """
-    tasks = {checkpoint.task_id for checkpoint in read_rows(path)}
-    if options.given.run_id is not None and len(tasks) > 1:
-        raise UsageError(
-            f"{path} has rows of {len(tasks)} tasks, which cannot be one run", remedy="leave --run-id out"
-        )
+    with clean_errors(lambda: _redactor(new_key(), setup)):
+        tasks = {checkpoint.task_id for checkpoint in read_rows(path)}
+        if options.given.run_id is not None and len(tasks) > 1:
+            raise UsageError(
+                f"{path} has rows of {len(tasks)} tasks, which cannot be one run", remedy="leave --run-id out"
+            )
     return [
         archive(Source(checkpoint=checkpoint), setup, options=options, progress=progress)
         for checkpoint in read_rows(path)

@@ -47,5 +47,7 @@ def warnings_of(record: Record, redactor: Redactor, dropped: Sequence[Dropped]) 
         for drop in dropped
     ]
     warnings += [f"{left.member} was left out: {left.reason}" for left in receipt.left_out]
-    warnings += [f"the value of {name} is too short to search for" for name in receipt.too_short]
+    warnings += [
+        f"the value of {name} is too short or too common to search for" for name in receipt.too_short
+    ]
     return tuple(map(redactor.text, warnings))
