@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -27,6 +28,8 @@ from archiver.compact.plan import Plan
 from archiver.compact.text import byte_length, head, tail
 from archiver.model import Items
 from archiver.transcripts.dialect import Dialect, ToolResult
+
+_ROUNDED = re.compile(rb"[:,\[]-?[0-9.]+e[+][0-9]+[,\]}]")
 
 
 class Editor:
@@ -79,7 +82,7 @@ class Editor:
         return b"\n".join(kept)
 
     def _line(self, line: bytes, index: int) -> bytes | None:
-        item = jsonio.exact(line)
+        item = jsonio.loads(line)
         if index in self._plan.dropped:
             own, parent = self._dialect.link(item)
             if own is not None:
@@ -88,7 +91,13 @@ class Editor:
             self._report.reasoning_dropped += 1
             return None
         edited = self._edit(item, index)
-        return line if edited is item else jsonio.again(edited)
+        if edited is item:
+            return line
+        made = jsonio.again(edited)
+        if _ROUNDED.search(made) is None:
+            return made
+        # A number may have been too long for a fast reading: take out of the exact one what was taken out.
+        return jsonio.again(self._edit(jsonio.exact(line), index))
 
     def _edit(self, item: Any, index: int) -> Any:
         flags = self._plan.outline.flags[index]
