@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Final, NamedTuple
@@ -9,13 +10,17 @@ from typing import Final, NamedTuple
 from archiver.redact.engine import Engine, Expression, Hit
 from archiver.redact.placeholder import PLACEHOLDER
 from archiver.redact.rules import RuleSet
+from archiver.redact.views import INVISIBLE
 
 SEPARATOR: Final = b"\n\x00\n"
 """Stands between the pieces of a joined buffer; no rule matches across it."""
 
 # JSON text that writes printable ASCII or ESC as `\\u00XX` has to be decoded before triggers can see it.
-# `<`, `>`, `&` and `'`, which some writers always escape, are part of no token.
-_NEEDS_DECODING = Expression(rb"\\u00(1[bB]|2[0-57-9a-fA-F]|3[0-9abdfABDF]|[4-7][0-9a-fA-F])")
+# `<`, `>`, `&` and `'`, which some writers always escape, are part of no token; the unseen may split one.
+_NEEDS_DECODING = Expression(
+    rb"\\u00(1[bB]|2[0-57-9a-fA-F]|3[0-9abdfABDF]|[4-7][0-9a-fA-F]|[aA][dD])|\\u(20(0[b-fB-F]|60)|[fF][eE][fF][fF])|"
+    + b"|".join(map(re.escape, INVISIBLE))
+)
 _FREE_COST = 8_000
 _BYTES_A_COST = 16
 _CHEAP = 2
@@ -65,7 +70,7 @@ class Finder:
         found: list[Span] = []
         confirms, costs = self.rules.confirms, self.rules.costs
         budget = _FREE_COST + len(data) // _BYTES_A_COST
-        flooded = covered = -1
+        flooded, inside, covered = -1, 0, 0
         last = None
         for hit in sorted(hits):
             end, number = hit
@@ -73,8 +78,8 @@ class Finder:
                 continue
             last = hit
             cost = costs[number]
-            if end <= covered and cost > _CHEAP:  # only the format of a provider says more of what is found
-                continue
+            if inside < end <= covered and cost > _CHEAP:
+                continue  # only the format of a provider says more of what is found already
             if budget < 0:
                 flooded = data.find(SEPARATOR, end)
                 flooded = len(data) if flooded < 0 else flooded
@@ -88,7 +93,7 @@ class Finder:
                     stop -= 1  # noqa: PLW2901 - trimmed on purpose
                 if stop > start:
                     found.append(Span(start, stop, rule))
-                    covered = max(covered, stop)
+                    inside, covered = start, stop
         if found and b"[REDACTED:" in data:
             found = _beside_placeholders(data, found)
         return self._settle(found) if len(found) > 1 else found

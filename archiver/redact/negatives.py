@@ -97,9 +97,12 @@ def is_identifier(value: bytes) -> bool:
     """
     common, count = pairs(value)
     numbers = _NUMBERS.findall(value)
-    if count < 4 or len(numbers) > 4:
-        return len(numbers) < 2 and sum(map(len, numbers)) <= 4
-    return common >= (0.62, 0.62, 0.75, 0.9, 0.9)[len(numbers)] * count
+    digits = sum(map(len, numbers))
+    if count < 4 or len(numbers) > 3:
+        return len(numbers) < 2 and digits <= 4
+    if len(numbers) == 3 and 4 * digits > len(value):
+        return False
+    return common >= (0.62, 0.62, 0.75, 0.9)[len(numbers)] * count
 
 
 def is_scrambled(value: bytes, least: int) -> bool:

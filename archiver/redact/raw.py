@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from archiver.redact.documents import Edit
@@ -127,11 +126,11 @@ class RawPass:
     def _advance(self, *, final: bool) -> None:
         buffer = self._buffer
         edits = [edit for edit in self._scrubber.text_edits(buffer) if edit.end > self._done]
-        stop = self._stop(edits, final=final)
+        stop = len(buffer) if final else self._line_end() or len(buffer) - OVERLAP
         at = self._done
         for edit in edits:
             if edit.start >= stop:
-                break
+                break  # the next window shows it, and all that follows it, once more
             start = max(edit.start, at)
             self._write(buffer[at:start])
             self._put(self._note(edit))
@@ -146,16 +145,6 @@ class RawPass:
     def _line_end(self) -> int:
         """Where the last line ends that can be written; 0 where none does."""
         return self._buffer.rfind(b"\n", self._done, len(self._buffer) - OVERLAP) + 1
-
-    def _stop(self, edits: Sequence[Edit], *, final: bool) -> int:
-        """Where this window ends: at a line end where there is one, never inside a secret."""
-        if final:
-            return len(self._buffer)
-        stop = self._line_end() or len(self._buffer) - OVERLAP
-        for edit in edits:
-            if edit.start < stop < edit.end:
-                return edit.start if edit.start > self._done else edit.end
-        return stop
 
     def _write(self, data: bytes) -> None:
         if data:

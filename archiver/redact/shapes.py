@@ -94,15 +94,16 @@ def _pairs(key: bytes, pairs: Iterable[re.Match[bytes]]) -> list[tuple[int, int]
     return [pair.span("secret") for pair in pairs if accept(pair["secret"])]
 
 
+_HEADER = re.compile(rb"[ \t]*[\"']?[^\n\"'\\\x00]*+")
 _COOKIE = re.compile(rb"(?P<name>[A-Za-z0-9_.\-]{1,64})=(?P<secret>[^\s;,\"'\\\x00]{8,4096})")
 _SESSION = re.compile(rb"sess|sid|auth|token|jwt|login|remember|user", re.IGNORECASE)
 
 
 def cookie(data: bytes, end: int) -> Places:
     """Confirms session values of a Cookie or Set-Cookie header; the trigger ends at its colon."""
-    stop = data.find(b"\n", end, end + 4096)
+    header = _HEADER.match(data, end, end + 4096)
     return tuple(
         match.span("secret")
-        for match in _COOKIE.finditer(data, end, stop if stop >= 0 else min(len(data), end + 4096))
+        for match in _COOKIE.finditer(data, end, header.end() if header else end)
         if _SESSION.search(match["name"]) and judge.is_token(match["secret"])
     )

@@ -73,25 +73,34 @@ def without_unseen(data: bytes) -> Mapped | None:
     return _without(data, _UNSEEN)
 
 
-def _without(data: bytes, what: re.Pattern[bytes]) -> Mapped | None:
+def spaced(data: bytes) -> Mapped | None:
+    """The text with a space for each terminal escape, which may be all that stands between two secrets."""
+    return _without(data, _UNSEEN, b" ") if b"\x1b" in data else None
+
+
+def _without(data: bytes, what: re.Pattern[bytes], instead: bytes = b"") -> Mapped | None:
     kept: list[bytes] = []
     pieces: list[tuple[int, int, int]] = []
     at = size = 0
+
+    def keep(text: bytes, start: int, end: int) -> None:
+        nonlocal size
+        if text:
+            kept.append(text)
+            pieces.append((size, start, end - start))
+            size += len(text)
+
     for match in what.finditer(data):
-        if match.start() > at:
-            kept.append(data[at : match.start()])
-            pieces.append((size, at, match.start() - at))
-            size += match.start() - at
+        keep(data[at : match.start()], at, match.start())
+        keep(instead, *match.span())
         at = match.end()
     if at == 0:
         return None
-    if at < len(data):
-        kept.append(data[at:])
-        pieces.append((size, at, len(data) - at))
+    keep(data[at:], at, len(data))
     return Mapped(b"".join(kept), pieces) if pieces else None
 
 
-VIEWS: Final[tuple[View, ...]] = (without_unseen,)
+VIEWS: Final[tuple[View, ...]] = (without_unseen, spaced)
 
 
 def views(data: bytes) -> Iterator[Mapped]:

@@ -57,7 +57,8 @@ KEYS = [
 
 _noise = st.text(
     st.sampled_from(
-        'abcdefghijklmnopqrstuvwxyzABCXYZ0123456789 \n\t"\\/:=-_.,;{}[]()<>&%$é→😀\x1b\x00\u2028'
+        'abcdefghijklmnopqrstuvwxyzABCXYZ0123456789 \n\t"\\/:=-_.,;{}[]()<>&%$é→😀'
+        "\x1b\x00\u2028\u200b\u00ad\ufeff"
     ),
     max_size=60,
 )

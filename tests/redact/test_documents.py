@@ -52,6 +52,26 @@ def test_escaped_letters_hide_nothing(spelling: bytes, scrubber: Scrubber) -> No
     assert after.endswith(b'] y"}')
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        rb'{"p\u0061ssword":',
+        rb'{"name":"DB_P\u0041SSWORD","value":',
+        rb'["\u002d-token",',
+        rb'{"v\u0061lue":',
+    ],
+)
+def test_escaped_names_hide_nothing(head: bytes, scrubber: Scrubber) -> None:
+    tail = (
+        b',"name":"API_KEY"}'
+        if b"lue" in head and b"name" not in head
+        else b"]"
+        if head[:1] == b"["
+        else b"}"
+    )
+    assert VALUE.encode() not in _line(scrubber, head + b'"' + VALUE.encode() + b'"' + tail)
+
+
 def test_both_of_two_equal_keys_are_judged(scrubber: Scrubber) -> None:
     line = b'{"k":"' + TOKEN.encode() + b'","k":"plain"}'
     assert TOKEN.encode() not in _line(scrubber, line)
