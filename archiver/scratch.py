@@ -28,7 +28,7 @@ _TIME_TO_MARK = 600
 
 @dataclass(frozen=True, slots=True)
 class Spooled:
-    """A finished private file: its place, size in bytes and SHA-256 (hex)."""
+    """A finished private file: its place, size in bytes, and SHA-256 (hex) if that was asked for."""
 
     path: Path
     size: int
@@ -36,12 +36,12 @@ class Spooled:
 
 
 class Spool:
-    """Writes one private file and hashes it on the way; `StoreFullError` where its disk has no room."""
+    """Writes one private file, hashed on the way if asked; `StoreFullError` where its disk has no room."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, hashed: bool = True) -> None:
         self.path = path
         self.size = 0
-        self._hash = hashlib.sha256()
+        self._hash = hashlib.sha256() if hashed else None
         try:
             self._file = path.open("xb", buffering=1 << 18)
         except OSError as error:
@@ -52,7 +52,8 @@ class Spool:
             self._file.write(data)
         except OSError as error:
             raise self._failed(error) from error
-        self._hash.update(data)
+        if self._hash is not None:
+            self._hash.update(data)
         self.size += len(data)
 
     def abandon(self) -> None:
@@ -65,7 +66,7 @@ class Spool:
             self._file.close()
         except OSError as error:
             raise self._failed(error) from error
-        return Spooled(self.path, self.size, self._hash.hexdigest())
+        return Spooled(self.path, self.size, self._hash.hexdigest() if self._hash is not None else "")
 
     def _failed(self, error: OSError) -> ArchiverError:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -103,8 +104,9 @@ class Scratch:
         self._count += 1
         return self.path / f"{self._count:05d}-{label}"
 
-    def spool(self, label: str = "spool") -> Spool:
-        spool = Spool(self.new_path(label))
+    def spool(self, label: str = "spool", *, hashed: bool = True) -> Spool:
+        """A new private file to write; hashing it costs about as much as writing it."""
+        spool = Spool(self.new_path(label), hashed=hashed)
         self._spools.append(spool)
         return spool
 

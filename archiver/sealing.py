@@ -58,7 +58,7 @@ def seal(
         redaction_key=base64.b64encode(place.redaction_key).decode(),
         mtime=max(0, int(checkpoint.checkpoint_at.timestamp())),
     )
-    spool = scratch.spool("bundle")
+    spool = scratch.spool("bundle", hashed=False)
     sealer = age.seal(setup.recipients, spool.write)
     packed = pack.pack(complete, head, sealer.write, limits=setup.settings.limits, progress=progress)
     container = sealer.close()

@@ -52,7 +52,7 @@ class PartPass:
     def _lines(
         self, number: int, part: TranscriptPart, scrubber: Scrubber, progress: Progress
     ) -> TranscriptPart:
-        spool = self._scratch.spool("redacted")
+        spool = self._scratch.spool("redacted", hashed=False)
         see = self._watch(number) if self._watch is not None else None
         count = 0
         for lines, values in _batches(part.items):

@@ -35,7 +35,7 @@ class RawPass:
         """Without `scratch` nothing is written or noted: `found` says whether anything would be."""
         self._scrubber = scrubber
         self._place = place
-        self._spool = scratch.spool("raw") if scratch is not None else None
+        self._spool = scratch.spool("raw", hashed=False) if scratch is not None else None
         self._buffer = b""
         self._done = 0
         self._line = 1

@@ -127,7 +127,7 @@ class _Mender:
 
     def _write(self, items: Items, made: Plan) -> Items | None:
         """The mended items in a private file; None when nothing changed."""
-        spool = self._scratch.spool("repaired")
+        spool = self._scratch.spool("repaired", hashed=False)
         emitter = _Emitter(self._dialect, made)
         count = 0
         for line in emitter.lines(items):

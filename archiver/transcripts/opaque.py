@@ -46,7 +46,7 @@ class Opaque:
         return item
 
     def error_results(self, calls: Sequence[Call], after: Any, text: Any, *, is_error: bool = True) -> Any:
-        raise NotImplementedError("an opaque transcript has no calls")
+        raise TypeError("an opaque transcript has no calls")
 
     def with_results(self, item: Any, calls: Sequence[Call], text: Any, *, is_error: bool = True) -> Any:
         return item
@@ -61,4 +61,4 @@ class Opaque:
         return item
 
     def user_note(self, text: str, before: Any) -> Any:
-        raise NotImplementedError("an opaque transcript has no messages")
+        raise TypeError("an opaque transcript has no messages")
