@@ -65,13 +65,16 @@ _MANIFEST_PAIR = re.compile(
 _JSON_DATA = re.compile(rb"\\*\"(?P<key>data|stringData)\\*\"\s*:\s*\{(?P<body>[^{}]{1,16384})\}")
 _JSON_PAIR = re.compile(rb":\s*\\*\"(?P<secret>[^\s\"\\\x00]{4,8192})\\*\"")
 _MANIFEST_REACH = 8192
+_MANIFEST_BOUNDS = (b"\x00", b"\n---", b"kind:", b'kind"', b"kind\\")
+"""The end of a document, and what says that another object of a list begins or ends."""
 
 
 def manifest(data: bytes, end: int) -> Places:
     """Confirms the data of a Kubernetes Secret, in YAML or JSON; the trigger ends at `kind: Secret`."""
     floor, ceiling = max(0, end - _MANIFEST_REACH), min(len(data), end + _MANIFEST_REACH)
-    low = max(floor, data.rfind(b"\x00", floor, end) + 1, data.rfind(b"\n---", floor, end) + 1)
-    stops = [data.find(sign, end, ceiling) for sign in (b"\x00", b"\n---")]
+    own = data.rfind(b"kind", floor, end)
+    low = max(floor, *(data.rfind(sign, floor, own) for sign in _MANIFEST_BOUNDS))
+    stops = [data.find(sign, end, ceiling) for sign in _MANIFEST_BOUNDS]
     high = min([ceiling, *(at for at in stops if at >= 0)])
     if data.find(b"ata", low, high) < 0:
         return ()
