@@ -6,10 +6,13 @@ entry in `VIEWS`.
 
 from __future__ import annotations
 
+import functools
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Final, Protocol
+
+from archiver.redact.engine import Engine, Expression
 
 
 class Mapped:
@@ -66,9 +69,14 @@ _UNSEEN = re.compile(
 )
 
 
+@functools.cache
+def _invisible() -> Engine:
+    return Engine([Expression(b"|".join(map(re.escape, INVISIBLE)))])
+
+
 def without_unseen(data: bytes) -> Mapped | None:
     """The text without invisible characters and terminal escapes (ECMA-48: CSI, OSC, strings, single)."""
-    if b"\x1b" not in data and (data.isascii() or not any(sign in data for sign in INVISIBLE)):
+    if b"\x1b" not in data and (data.isascii() or not _invisible().scan(data)):
         return None
     return _without(data, _UNSEEN)
 
