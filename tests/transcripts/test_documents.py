@@ -160,20 +160,7 @@ def test_text_only_messages_mean_the_same_to_everybody(tmp_path: Path) -> None:
         "{",
         "[",
         "tru",
-    ],
-)
-def test_text_that_is_no_document_is_kept_as_it_is(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "file.json"
-    path.write_bytes(text.encode())
-    reading = read([path])
-    [part] = reading.transcript.parts
-    assert (reading.transcript.dialect, part.media) == ("opaque", "raw")
-    assert native(part) == text.encode()
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
+        # JSON, but of no known dialect
         '{"a":[{"b":1}],"a":[{"c":2,"c":3}]}',
         '{\n\t"novel": [ 1.0, {"x": "\\u00e4"} ]\n}\n',
         '{"type":"x"}\r\n{"type":"y"}\r\n',
