@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from archiver.archive import Given, Options, Source, archive
@@ -26,8 +27,8 @@ from archiver.setup import Setup, open_setup
 COUNTED = ("open", "os.", "shutil.", "tempfile.", "fcntl.")
 
 
-def save(setup: Setup, transcript: Path, number: int) -> None:
-    options = Options(given=Given(run_id="r", note=f"save {number}"))
+def save(setup: Setup, transcript: Path, number: int, run: str = "r") -> None:
+    options = Options(given=Given(run_id=run, note=f"save {number}"))
     archive(Source(paths=(transcript,)), setup, options=options)
 
 
@@ -66,11 +67,22 @@ def newest(setup: Setup) -> str | None:
         return restored.checkpoint.note
 
 
+def remove_just_made() -> None:
+    """Scratch folders of children that died before they marked them: a save leaves those of the last ten
+    minutes alone, and looking at ever more of them would use up the events that the next child may do."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with suppress(OSError):
+            folder.rmdir()
+
+
 def main(config: Path, transcript: Path, every: int) -> None:
     setup = open_setup(load(config), need="write")
+    # Once here, so that no child spends events on imports and rules: what is left are the steps of a save.
+    save(setup, transcript, 0, "warm")
     committed, event = 0, 1
     while True:
         done = not killed_at(event, setup, transcript, committed + 1)
+        remove_just_made()
         found = newest(setup)
         # Either nothing is seen of the save, or all of it: death may come after the commit point.
         before = f"save {committed}" if committed else None

@@ -40,12 +40,12 @@ def check_killed(setup: Setup, lines: list[dict[str, int]], least: int) -> None:
 
 
 def test_killed_at_steps_of_a_save(config: Path, setup: Setup, note: Path) -> None:
-    check_killed(setup, kill(config, note, every=5), least=8)
+    check_killed(setup, kill(config, note, every=2), least=30)
 
 
 @pytest.mark.soak
 def test_killed_at_every_step_of_a_save(config: Path, setup: Setup, note: Path) -> None:
-    check_killed(setup, kill(config, note, every=1), least=40)
+    check_killed(setup, kill(config, note, every=1), least=60)
 
 
 RACE = """
