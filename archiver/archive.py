@@ -232,7 +232,8 @@ def commit(record: Record, setup: Setup, *, age_of_bundle: float) -> None:
             f"a record may follow within {MAX_AGE_OF_BUNDLE} s",
             remedy="archive the run again",
         )
-    sealed = records.encode(record, setup.require_signing_key(), setup.recipients)
+    recipients = setup.recipients_for(record.run, record.task, "record")
+    sealed = records.encode(record, setup.require_signing_key(), recipients)
     name = layout.record_name(record.run, record.seq)
     try:
         setup.store.create(name, [sealed], retention="record")

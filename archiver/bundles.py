@@ -43,7 +43,7 @@ def fetch(record: Record, setup: Setup, into: Path, progress: Progress) -> Manif
             raise _other(record, bundle)
         with (
             setup.store.open(bundle.name) as source,
-            age.unseal(setup.identities, source, name=bundle.name) as opened,
+            age.unseal(_identities(record, setup), source, name=bundle.name) as opened,
         ):
             manifest = pack.unpack(opened, into, limits=setup.settings.limits, progress=progress)
             found = (opened.payload_sha256, opened.payload_length)
@@ -54,6 +54,10 @@ def fetch(record: Record, setup: Setup, into: Path, progress: Progress) -> Manif
     if _said(record, bundle) != _held(manifest):
         raise DigestMismatchError(f"{bundle.name} holds another manifest than its record signed")
     return manifest
+
+
+def _identities(record: Record, setup: Setup) -> tuple[age.Identity, ...]:
+    return setup.identities_for(record.run, "bundle", record.task)
 
 
 def _said(record: Record, bundle: BundleRef) -> tuple[object, ...]:

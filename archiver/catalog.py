@@ -123,7 +123,7 @@ class Catalog:
             sealed = self._setup.store.read(name, limit=records.MAX_RECORD)
         except ObjectNotFoundError as error:
             raise MissingRecordError(f"record {seq} of run {run} vanished while it was read") from error
-        link = records.decode(sealed, self._setup.identities, run=run, seq=seq)
+        link = records.decode(sealed, self._setup.identities_for(run, "record"), run=run, seq=seq)
         self._setup.writers.judge(link.record.writer, run, info.modified)
         expected = self._setup.store_id
         if expected is not None and link.record.store != expected:

@@ -120,6 +120,10 @@ class HeaderMacError(ContainerError):
     """The header of an age file was changed after it was written."""
 
 
+class WrappedKeyError(ContainerError):
+    """A wrapped key in the header of an age file was changed, or moved there from another file."""
+
+
 class PayloadError(ContainerError):
     """The payload of an age file was changed, truncated or extended."""
 
@@ -184,6 +188,22 @@ class InvalidKeyError(KeyUnavailableError):
     """A key file or key string is not well formed."""
 
 
+class ForeignKeyError(KeyUnavailableError):
+    """An object names a KMS key that is not in the own list, so KMS was not asked."""
+
+
+class KmsDeniedError(KeyUnavailableError):
+    """KMS refused: the caller lacks a permission, or the key's policy forbids it."""
+
+
+class KmsKeyDisabledError(KeyUnavailableError):
+    """The KMS key is disabled, waits for its deletion, or is not there."""
+
+
+class KmsUnreachableError(KeyUnavailableError):
+    """KMS cannot be reached, throttles, or failed."""
+
+
 # --- 7: a person must decide --------------------------------------------------------------------------------
 
 
@@ -216,6 +236,25 @@ class StoreFullError(StoreError):
 
 class ObjectNotFoundError(StoreError):
     """An object is not in the store."""
+
+
+class ClockSkewError(StoreError):
+    """The clocks of this machine and of the store differ too much; `seconds` is how far this one is ahead."""
+
+    def __init__(self, message: str, *, seconds: float, remedy: str | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.seconds = seconds
+
+
+class UnconfirmedError(StoreError):
+    """A create was answered with "exists already", and whether it is the own object cannot be read.
+
+    What was put may be there: a writer without read permission cannot tell.
+    """
+
+
+class UnfencedStoreError(StoreError):
+    """The store ignores conditions, so two writers of one number can both win."""
 
 
 # --- 9: nothing there ---------------------------------------------------------------------------------------

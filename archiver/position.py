@@ -61,7 +61,7 @@ def find(run: str, setup: Setup) -> Position:
 def _redaction_key(catalog: Catalog, head: Record, setup: Setup) -> bytes:
     """The key in the manifest of the newest bundle that is still there: placeholders stay the same."""
     record = head
-    while record.bundle is None or (key := _key_in(record.bundle, setup)) is None:
+    while record.bundle is None or (key := _key_in(record.bundle, record, setup)) is None:
         if record.seq == 1:
             return b""
         try:
@@ -71,11 +71,12 @@ def _redaction_key(catalog: Catalog, head: Record, setup: Setup) -> bytes:
     return key
 
 
-def _key_in(bundle: BundleRef, setup: Setup) -> bytes | None:
+def _key_in(bundle: BundleRef, record: Record, setup: Setup) -> bytes | None:
+    identities = setup.identities_for(record.run, "bundle", record.task)
     try:
         with (
             setup.store.open(bundle.name) as source,
-            age.unseal(setup.identities, source, name=bundle.name) as opened,
+            age.unseal(identities, source, name=bundle.name) as opened,
         ):
             manifest = pack.read_manifest(opened, limits=setup.settings.limits)
     except ObjectNotFoundError:

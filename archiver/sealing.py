@@ -59,7 +59,7 @@ def seal(
         mtime=max(0, int(checkpoint.checkpoint_at.timestamp())),
     )
     spool = scratch.spool("bundle", hashed=False)
-    sealer = age.seal(setup.recipients, spool.write)
+    sealer = age.seal(setup.recipients_for(place.run, checkpoint.task_id, "bundle"), spool.write)
     packed = pack.pack(complete, head, sealer.write, limits=setup.settings.limits, progress=progress)
     container = sealer.close()
     spooled = spool.close()

@@ -1,6 +1,7 @@
 """The age v1 container (https://age-encryption.org/v1): seal to recipients, open with identities."""
 
 from archiver.age.container import Sealed, Sealer, payload_digest, read_header, seal, unseal
+from archiver.age.context import Context, ObjectKind, bind_identities, bind_recipients
 from archiver.age.hints import LABEL, hint
 from archiver.age.keys import generate, parse_identity, parse_recipient, read_identities, write_identity
 from archiver.age.protocols import Identity, Recipient
@@ -10,7 +11,9 @@ from archiver.age.x25519 import X25519Identity, X25519Recipient
 
 __all__ = [
     "LABEL",
+    "Context",
     "Identity",
+    "ObjectKind",
     "Recipient",
     "ScryptIdentity",
     "ScryptRecipient",
@@ -20,6 +23,8 @@ __all__ = [
     "WorkFactor",
     "X25519Identity",
     "X25519Recipient",
+    "bind_identities",
+    "bind_recipients",
     "generate",
     "hint",
     "parse_identity",

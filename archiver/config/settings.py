@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, PrivateAttr
 from pydantic_settings import (
@@ -30,11 +30,41 @@ class StoreSettings(Frozen):
 
     url: StoreUrl | None = Field(
         None,
-        description="A folder, or an address (`file:///srv/archive`). Unset: a folder in the data home.",
+        description="A folder, or an address (`file:///srv/archive`, `s3://bucket/prefix`). Unset: a folder "
+        "in the data home.",
     )
     id: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")] | None = Field(
         None,
         description="The id the store must have; `archiver init` writes it here. Another one is refused.",
+    )
+    region: str | None = Field(
+        None, description="AWS region of the bucket. Unset: what the AWS configuration says."
+    )
+    endpoint_url: str | None = Field(
+        None, description="Address of an S3 server that is not AWS (`https://s3.example.com`)."
+    )
+    profile: str | None = Field(None, description="Profile of the AWS configuration to use.")
+    checksums: Literal["full", "basic", "off"] = Field(
+        "full",
+        description="Checksums sent to S3: `full` (SHA-256, CRC-64/NVME for parts), `basic` (CRC-32), `off` "
+        "for servers that know none.",
+    )
+    part_size: Annotated[Size, Field(ge=5 << 20, le=1 << 30)] = Field(
+        16 << 20, description="Larger objects go to S3 in parts of this size."
+    )
+    parallel: Annotated[Count, Field(le=64)] = Field(
+        8, description="Requests to S3 at the same time, for reads and for parts."
+    )
+    attempts: Annotated[Count, Field(le=20)] = Field(
+        5, description="How often a request is tried before the store counts as unreachable."
+    )
+    timeout: Duration = Field(
+        timedelta(seconds=30), description="How long to wait for an answer of the store."
+    )
+    fencing: bool = Field(
+        True,
+        description="Refuse a store that ignores conditional writes. `false`: go on without protection "
+        "against two writers of one run.",
     )
 
 
@@ -45,7 +75,18 @@ class KeySettings(Frozen):
         (), description="age identity files that open bundles. Unset: `keys/identity.txt` in the config home."
     )
     recipients: Words = Field(
-        (), description="age recipients (`age1…`) to seal to. Unset: those of the identities."
+        (),
+        description="Recipients to seal to: age (`age1…`, post-quantum `age1pq1…`) or the ARN of a KMS key. "
+        "Unset: those of the identities.",
+    )
+    kms: Words = Field(
+        (),
+        description="ARNs of the KMS keys that may be asked to open something. Unset: those among the "
+        "recipients.",
+    )
+    kms_endpoint_url: str | None = Field(None, description="Address of a KMS that is not AWS's own.")
+    application: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")] = Field(
+        "checkpoint-archiver", description="The application in the encryption context of KMS."
     )
     signing_key: Place | None = Field(
         None, description="Ed25519 key that signs records. Unset: `keys/signing.pem` in the config home."

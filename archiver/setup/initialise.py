@@ -79,7 +79,7 @@ def initialise(url: str, config: Path | None, *, settings: Settings, now: dateti
     open_store(url, make=True)
     store_id, new_store = name_store(store, settings.store.id if nameless else None)
     recipients = keys.recipients(settings, (identity,))
-    prove_round_trip(store, recipients, (identity,), signing)
+    prove_round_trip(store, recipients, (identity,), signing, settings)
     files = _files(settings)
     made = Initialised(
         store=url,
@@ -222,17 +222,21 @@ def prove_round_trip(
     recipients: tuple[Recipient, ...],
     identities: tuple[Identity, ...],
     signing: SigningKey,
+    settings: Settings,
 ) -> None:
     """Seal, sign, store, read back, open, verify and remove a small object, as archive and restore do."""
     name = layout.effect_name(_PROBE_RUN, secrets.token_hex(16))
     body = secrets.token_bytes(32)
     sealed: list[bytes] = []
-    sealer = age.seal(recipients, sealed.append)
+    context = age.Context(settings.keys.application, _PROBE_RUN, _PROBE_RUN, "effect")
+    sealer = age.seal(age.bind_recipients(recipients, context), sealed.append)
     sealer.write(sign.sign(signing, PROBE_TYPE, body))
     sealer.close()
     store.create(name, sealed, retention="live")
     try:
-        with age.unseal(identities, BytesIO(store.read(name, limit=_MAX_PROBE))) as opened:
+        with age.unseal(
+            age.bind_identities(identities, context), BytesIO(store.read(name, limit=_MAX_PROBE))
+        ) as opened:
             public, found = sign.verify(opened.read(_MAX_PROBE), PROBE_TYPE)
     finally:
         store.delete(name)

@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from archiver import layout
-from archiver.age import Identity, Recipient, X25519Identity
+from archiver.age import (
+    Context,
+    Identity,
+    ObjectKind,
+    Recipient,
+    X25519Identity,
+    bind_identities,
+    bind_recipients,
+)
 from archiver.config import FILE_NAME, Settings, config_home
 from archiver.config.paths import exists
 from archiver.errors import (
@@ -30,6 +38,7 @@ from archiver.setup.initialise import (
     initialise,
     name_store,
 )
+from archiver.setup.remote import store_options
 from archiver.sign import SigningKey
 from archiver.store import ObjectStore, open_store
 from archiver.writers import Writers
@@ -70,6 +79,14 @@ class Setup:
             raise _no_store(self.store.url, self.settings)
         return self.store_id
 
+    def recipients_for(self, run: str, task: str, kind: ObjectKind) -> tuple[Recipient, ...]:
+        """Whom an object of that run and task is sealed to."""
+        return bind_recipients(self.recipients, Context(self.settings.keys.application, run, task, kind))
+
+    def identities_for(self, run: str, kind: ObjectKind, task: str | None = None) -> tuple[Identity, ...]:
+        """What opens an object of that run; `task` where it is known before."""
+        return bind_identities(self.identities, Context(self.settings.keys.application, run, task, kind))
+
     def exact_values(self) -> list[ExactValue]:
         """Values that are known to be secret: of the environment, and the own identities."""
         from archiver.redact import ExactValue, exact_from_environment
@@ -100,7 +117,7 @@ def open_setup(
     if need == "write" and settings.store.url is None:
         made = _first_use(settings, interactive, now or datetime.now(UTC))
     url = settings.store.url or default_store()
-    store = open_store(url)
+    store = open_store(url, options=store_options(settings))
     store_id, warnings = _store_id(store, settings, need)
     identities = keys.load_identities(settings)
     signing_key = keys.load_signing_key(settings) if need == "write" else _reader_key(settings)

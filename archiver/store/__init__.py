@@ -8,17 +8,21 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from archiver.errors import ConfigError
-from archiver.store.base import ObjectInfo, ObjectStore
+from archiver.store.base import ObjectInfo, ObjectStore, Remote
+from archiver.store.options import S3Options
 
-__all__ = ["ObjectInfo", "ObjectStore", "open_store"]
+__all__ = ["ObjectInfo", "ObjectStore", "Remote", "S3Options", "open_store"]
 
+_DEFAULT = S3Options()
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)")
 
 
-def open_store(url: str | os.PathLike[str], *, make: bool = False) -> ObjectStore:
-    """The store at `file:///folder` or at a plain path, relative to the working folder; `~` is the home.
+def open_store(
+    url: str | os.PathLike[str], *, make: bool = False, options: S3Options = _DEFAULT
+) -> ObjectStore:
+    """The store at `s3://bucket/prefix`, at `file:///folder` or at a plain path; `options` are for S3 alone.
 
-    Nothing is touched unless `make` asks for a missing folder. `ConfigError` for any other address.
+    A plain path is relative to the working folder, `~` is the home. Nothing is touched unless `make` asks for a missing folder. `ConfigError` for any other address.
     """
     from archiver.store.local import LocalStore
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import BinaryIO, Protocol
+from pathlib import Path
+from typing import BinaryIO, Protocol, runtime_checkable
 
 from archiver.model.record import RetentionClass
 
@@ -19,6 +20,8 @@ class ObjectInfo:
     size: int
     modified: datetime
     retention: RetentionClass | None = None
+    etag: str | None = None
+    """Names this version of the object, where the store has such names."""
 
 
 class ObjectStore(Protocol):
@@ -54,3 +57,25 @@ class ObjectStore(Protocol):
 
     def delete(self, name: str) -> None:
         """Remove the object; nothing happens if it is not there."""
+
+    def replace(self, name: str, body: Iterable[bytes], *, was: ObjectInfo) -> ObjectInfo:
+        """For re-keying alone: other bytes under a name that is there, with its class tag; all or nothing.
+
+        `was` is what `head` said: `AlreadyExistsError` if the object has changed since, as far as the store
+        can tell; `ObjectNotFoundError` if it is gone. Where the store keeps versions the old one stays.
+        """
+
+
+@runtime_checkable
+class Remote(Protocol):
+    """What a store over a network can do besides, to be asked for with `isinstance`."""
+
+    @property
+    def parallel(self) -> int:
+        """How many requests at the same time are welcome."""
+
+    def download(self, name: str, into: Path, *, limit: int) -> ObjectInfo:
+        """The object as the new file `into` (mode 0600), in parallel ranges of one version of it.
+
+        `LimitExceededError`, before anything is fetched, if it has more than `limit` bytes.
+        """
