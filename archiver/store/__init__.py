@@ -22,10 +22,15 @@ def open_store(
 ) -> ObjectStore:
     """The store at `s3://bucket/prefix`, at `file:///folder` or at a plain path; `options` are for S3 alone.
 
-    A plain path is relative to the working folder, `~` is the home. Nothing is touched unless `make` asks for a missing folder. `ConfigError` for any other address.
+    A plain path is relative to the working folder, `~` is the home. Nothing is touched unless `make` asks for
+    a missing folder. `ConfigError` for any other address.
     """
     from archiver.store.local import LocalStore
 
+    if os.fspath(url).lower().startswith("s3://"):
+        from archiver.store.s3 import S3Store
+
+        return S3Store.at(os.fspath(url), options)
     store = LocalStore(_folder(os.fspath(url)))
     if make:
         store.make()
