@@ -27,9 +27,16 @@ _BLOCK = 1 << 20
 class Sealed:
     """A finished age file: SHA-256 (hex) and length of its payload (all after the header), and its keys."""
 
-    payload_sha256: str
+    digest: str | None
     payload_length: int
     fingerprints: tuple[str, ...]
+
+    @property
+    def payload_sha256(self) -> str:
+        """The digest; `UsageError` if the file was sealed without one."""
+        if self.digest is None:
+            raise UsageError("the file was sealed without a digest of its payload")
+        return self.digest
 
 
 class Sealer:
@@ -46,16 +53,21 @@ class Sealer:
     def close(self) -> Sealed:
         """Write the last chunk; `UsageError` when called again or after `out` has raised."""
         self._chunks.close()
-        return Sealed(self._chunks.sha256.hexdigest(), self._chunks.length, self._fingerprints)
+        sha256 = self._chunks.sha256
+        return Sealed(sha256.hexdigest() if sha256 else None, self._chunks.length, self._fingerprints)
 
 
 def seal(
-    recipients: Iterable[Recipient], out: Callable[[bytes], object], *, random: RandomSource = os.urandom
+    recipients: Iterable[Recipient],
+    out: Callable[[bytes], object],
+    *,
+    random: RandomSource = os.urandom,
+    digest: bool = True,
 ) -> Sealer:
     """Begin an age file that each of `recipients` can open; its bytes go to `out` in order.
 
-    Raises `UsageError` for no recipients or for such that may not share a file, and `LimitExceededError` for
-    more than a header holds.
+    `digest=False` saves the SHA-256 of the payload where nobody asks for it. Raises `UsageError` for no
+    recipients or for such that may not share a file, and `LimitExceededError` for more than a header holds.
     """
     each = _compatible(recipients)
     file_key = random(FILE_KEY_SIZE)
@@ -65,14 +77,18 @@ def seal(
         stanzas.insert(0, hints.make(fingerprints))
     out(headers.make(tuple(stanzas), file_key).marshal())
     nonce = random(stream.NONCE_SIZE)
-    return Sealer(ChunkWriter(stream.payload_cipher(file_key, nonce), nonce, out), fingerprints)
+    cipher = stream.payload_cipher(file_key, nonce)
+    return Sealer(ChunkWriter(cipher, nonce, out, digest=digest), fingerprints)
 
 
-def unseal(identities: Iterable[Identity], source: BinaryIO, *, name: str = "the age file") -> Unsealer:
+def unseal(
+    identities: Iterable[Identity], source: BinaryIO, *, name: str = "the age file", digest: bool = True
+) -> Unsealer:
     """Open an age file with the first identity that fits; `name` is what errors call it.
 
-    Raises `HeaderError`, `KeyUnavailableError` (with the fingerprints that the file's hint names) and
-    `HeaderMacError`; reading raises `PayloadError`.
+    `digest=False` saves the SHA-256 of the payload where the caller has it already. Raises `HeaderError`,
+    `KeyUnavailableError` (with the fingerprints that the file's hint names) and `HeaderMacError`; reading
+    raises `PayloadError`.
     """
     feed = Feed(source)
     try:
@@ -85,7 +101,7 @@ def unseal(identities: Iterable[Identity], source: BinaryIO, *, name: str = "the
     except HeaderError as error:
         raise HeaderError(f"{name} is not a canonical age file: {error}") from error
     cipher = stream.payload_cipher(file_key, nonce)
-    return Unsealer(feed, cipher, nonce, name=name, fingerprints=hints.hint(header))
+    return Unsealer(feed, cipher, nonce, name=name, fingerprints=hints.hint(header), digest=digest)
 
 
 def payload_digest(source: BinaryIO) -> tuple[str, int]:

@@ -54,16 +54,18 @@ def _chunk_nonce(number: int, last: bool) -> bytes:
 class ChunkWriter:
     """Seals what is written in chunks and hands each to `out`; holds back at most one chunk.
 
-    `sha256` and `length` are those of the payload so far, the nonce included.
+    `sha256` (None without `digest`) and `length` are those of the payload so far, the nonce included.
     """
 
-    def __init__(self, cipher: ChaCha20Poly1305, nonce: bytes, out: Callable[[bytes], object]) -> None:
+    def __init__(
+        self, cipher: ChaCha20Poly1305, nonce: bytes, out: Callable[[bytes], object], *, digest: bool = True
+    ) -> None:
         self._cipher = cipher
         self._out = out
         self._held = bytearray()
         self._number = 0
         self._open = True
-        self.sha256 = hashlib.sha256()
+        self.sha256 = hashlib.sha256() if digest else None
         self.length = 0
         self._emit(nonce)
 
@@ -98,7 +100,8 @@ class ChunkWriter:
         self._emit(sealed)
 
     def _emit(self, data: bytes) -> None:
-        self.sha256.update(data)
+        if self.sha256 is not None:
+            self.sha256.update(data)
         self.length += len(data)
         self._open = False  # a file whose output failed half-way must not get an end
         self._out(data)
@@ -119,7 +122,14 @@ class Unsealer(io.BufferedIOBase, BinaryIO):
     """
 
     def __init__(
-        self, feed: Feed, cipher: ChaCha20Poly1305, nonce: bytes, *, name: str, fingerprints: tuple[str, ...]
+        self,
+        feed: Feed,
+        cipher: ChaCha20Poly1305,
+        nonce: bytes,
+        *,
+        name: str,
+        fingerprints: tuple[str, ...],
+        digest: bool = True,
     ) -> None:
         super().__init__()
         self._name = name
@@ -134,7 +144,7 @@ class Unsealer(io.BufferedIOBase, BinaryIO):
         self._plain = memoryview(bytearray(_BLOCK // _SEALED_CHUNK * CHUNK))
         """Used again for each block; only `_ready`, a part of it, is authentic."""
         self._ready = self._plain[:0]
-        self._sha256 = hashlib.sha256(nonce)
+        self._sha256 = hashlib.sha256(nonce) if digest else None
         self._length = len(nonce)
 
     @property
@@ -144,8 +154,13 @@ class Unsealer(io.BufferedIOBase, BinaryIO):
 
     @property
     def payload_sha256(self) -> str:
-        """SHA-256 (hex) of the payload, nonce and chunks; `PayloadError` before the end was read."""
+        """SHA-256 (hex) of the payload, nonce and chunks; `PayloadError` before the end was read.
+
+        `UsageError` if the file was opened without a digest.
+        """
         self._demand_end()
+        if self._sha256 is None:
+            raise UsageError(f"{self._name} was opened without a digest of its payload")
         return self._sha256.hexdigest()
 
     @property
@@ -202,7 +217,8 @@ class Unsealer(io.BufferedIOBase, BinaryIO):
         self._failure = "failed while it was read"  # stays if the source raises
         block = self._feed.take(_BLOCK)
         self._failure = None
-        self._sha256.update(block)
+        if self._sha256 is not None:
+            self._sha256.update(block)
         self._length += len(block)
         view = memoryview(block)
         end = 0

@@ -50,6 +50,23 @@ def test_sizes_around_chunks_and_blocks(size: int) -> None:
         assert plain.read() == plain.read(1) == plain.read1() == b""
 
 
+def test_a_digest_that_nobody_wants_is_not_made() -> None:
+    out: list[bytes] = []
+    sealer = age.seal([KEY.recipient], out.append, digest=False)
+    sealer.write(TEXT)
+    done = sealer.close()
+    data = b"".join(out)
+    with age.unseal([KEY], BytesIO(data), name="bundle 7", digest=False) as plain:
+        assert plain.read() == TEXT
+        assert plain.payload_length == done.payload_length
+        with pytest.raises(UsageError, match="bundle 7 was opened without a digest"):
+            _ = plain.payload_sha256
+    with pytest.raises(UsageError, match="sealed without a digest"):
+        _ = done.payload_sha256
+    with opened(data[:-1] + bytes([data[-1] ^ 1])) as plain, pytest.raises(PayloadError):
+        plain.read()
+
+
 @given(st.lists(st.integers(0, 3 * CHUNK), max_size=8), st.lists(st.integers(1, 2 * CHUNK), max_size=8))
 @settings(max_examples=60, deadline=None)
 def test_the_cut_of_writes_and_reads_does_not_matter(writes: list[int], reads: list[int]) -> None:
