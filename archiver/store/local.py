@@ -5,7 +5,8 @@
                                <root>/.tmp/<random>                     an object while it is written
 
 An object comes into being by a hard link, which fails if the name is taken: complete, synced and tagged, or
-not at all. Names that start with a dot are the store's own and are never listed.
+not at all. A rename puts a re-keyed object in the place of the old one, whose readers keep what they opened.
+Names that start with a dot are the store's own and are never listed.
 """
 
 from __future__ import annotations
@@ -16,17 +17,10 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from archiver.errors import (
-    AlreadyExistsError,
-    LimitExceededError,
-    ObjectNotFoundError,
-    StoreDeniedError,
-    StoreError,
-)
+from archiver.errors import LimitExceededError, ObjectNotFoundError, StoreDeniedError
 from archiver.model.record import RetentionClass
 from archiver.store import tag, temp
 from archiver.store.base import ObjectInfo
@@ -42,6 +36,7 @@ from archiver.store.folder import (
     usable,
     wrong_kind,
 )
+from archiver.store.state import info_of, not_found, refuse_other, status_of, taken
 from archiver.store.temp import Unfinished
 
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV}
@@ -81,7 +76,7 @@ class LocalStore:
                     _commit(file, folder, leaf, name, retention)
                     sync(folder)
                     self._sync_parents(root, folders, folder)
-        return _info(name, status, retention)
+        return info_of(name, status, retention)
 
     def open(self, name: str, *, offset: int = 0) -> BinaryIO:
         """A reader of the object from `offset`; one past the end reads nothing."""
@@ -101,7 +96,7 @@ class LocalStore:
     def head(self, name: str) -> ObjectInfo:
         """What is known of the object."""
         with self._place(name) as (folder, leaf), translated(name):
-            return _info(name, _status(folder, leaf, name), tag.read(folder, leaf))
+            return info_of(name, status_of(folder, leaf, name), tag.read(folder, leaf))
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         """Objects whose names start with `prefix`, sorted by name, without their tags.
@@ -116,29 +111,45 @@ class LocalStore:
     def retag(self, name: str, retention: RetentionClass) -> None:
         """Change the class tag, durably."""
         with self._place(name) as (folder, leaf), translated(name):
-            _status(folder, leaf, name)
+            status_of(folder, leaf, name)
             with tag.hold(folder, leaf) as held:
-                _status(folder, leaf, name)  # it may have been deleted while we waited
+                status_of(folder, leaf, name)  # it may have been deleted while we waited
                 tag.write(held, retention)
             sync(folder)
 
     def delete(self, name: str) -> None:
         """Remove the object and its tag, durably; nothing happens if it is not there."""
         with suppress(ObjectNotFoundError), self._place(name) as (folder, leaf), translated(name):
-            _status(folder, leaf, name)
+            status_of(folder, leaf, name)
             with tag.hold_if_there(folder, leaf) as tagged, suppress(FileNotFoundError):
                 os.unlink(leaf, dir_fd=folder)
                 if tagged:
                     os.unlink(tag.file_name(leaf), dir_fd=folder)
             sync(folder)
 
+    def replace(self, name: str, body: Iterable[bytes], *, was: ObjectInfo) -> ObjectInfo:
+        """Put other bytes under a name that is there, durably; whoever reads the old ones keeps them.
+
+        `AlreadyExistsError` if it is no longer the object of `was`, `ObjectNotFoundError` if it is gone.
+        """
+        refuse_other(self.head(name), was)  # before the body is written; what counts is asked under the lock
+        with root_folder(self._root) as root:
+            self._tidy(root)
+            with temp.unfinished(root) as file:
+                status = file.fill(body, name)
+                with self._place(name) as (folder, leaf), translated(name), tag.hold(folder, leaf):
+                    refuse_other(info_of(name, status_of(folder, leaf, name)), was)
+                    os.rename(file.name, leaf, src_dir_fd=file.folder, dst_dir_fd=folder)
+                    sync(folder)
+                    return info_of(name, status, tag.read(folder, leaf))
+
     def _open(self, name: str) -> int:
         with self._place(name) as (folder, leaf), translated(name):
-            _status(folder, leaf, name)  # before it is opened: opening a device can do something
+            status_of(folder, leaf, name)  # before it is opened: opening a device can do something
             try:
                 handle = os.open(leaf, _READ, dir_fd=folder)
             except FileNotFoundError:
-                raise _not_found(name) from None
+                raise not_found(name) from None
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 os.close(handle)
                 raise wrong_kind(name)
@@ -157,7 +168,7 @@ class LocalStore:
             with root_folder(self._root) as root, subfolder(root, folders) as folder:
                 yield folder, leaf
         except FolderMissingError:
-            raise _not_found(name) from None
+            raise not_found(name) from None
 
     def _sync_parents(self, root: int, folders: tuple[str, ...], folder: int) -> None:
         """Make the folders on the way durable too; once is enough while the innermost stays the same."""
@@ -224,20 +235,20 @@ def _entry(path: str, item: os.DirEntry[str]) -> _Entry | None:
         return None  # deleted since the folder was read
     if not stat.S_ISREG(status.st_mode):
         raise wrong_kind(name)
-    return name, _info(name, status)
+    return name, info_of(name, status)
 
 
 def _commit(file: Unfinished, folder: int, leaf: str, name: str, retention: RetentionClass) -> None:
     """Give the finished file its name, with its tag, if the name is free: the moment it becomes visible."""
     with tag.hold(folder, leaf) as held:
         with suppress(ObjectNotFoundError):
-            _status(folder, leaf, name)
-            raise _taken(name)
+            status_of(folder, leaf, name)
+            raise taken(name)
         tag.write(held, retention)
         try:
             os.link(file.name, leaf, src_dir_fd=file.folder, dst_dir_fd=folder, follow_symlinks=False)
         except FileExistsError:  # only where the file system has no locks
-            raise _taken(name) from None
+            raise taken(name) from None
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
@@ -247,39 +258,9 @@ def _commit(file: Unfinished, folder: int, leaf: str, name: str, retention: Rete
             ) from error
 
 
-def _taken(name: str) -> AlreadyExistsError:
-    return AlreadyExistsError(
-        f"object {name} exists already", remedy="objects never change: read it, or use another name"
-    )
-
-
-def _not_found(name: str) -> ObjectNotFoundError:
-    return ObjectNotFoundError(f"object {name} is not in the store", remedy="look with `archiver list`")
-
-
-def _status(folder: int, leaf: str, name: str) -> os.stat_result:
-    try:
-        status = os.stat(leaf, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        raise _not_found(name) from None
-    if not stat.S_ISREG(status.st_mode):
-        raise wrong_kind(name)
-    return status
-
-
 def _sync_path(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         sync(handle)
     finally:
         os.close(handle)
-
-
-def _info(name: str, status: os.stat_result, retention: RetentionClass | None = None) -> ObjectInfo:
-    try:
-        modified = datetime.fromtimestamp(status.st_mtime, UTC)
-    except (OverflowError, ValueError, OSError) as error:
-        raise StoreError(
-            f"{name} carries an impossible time", remedy="set its time with `touch` and look who changed it"
-        ) from error
-    return ObjectInfo(name, status.st_size, modified, retention)

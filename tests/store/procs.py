@@ -18,10 +18,11 @@ from typing import Any
 
 from archiver.errors import AlreadyExistsError
 from archiver.model import RetentionClass
+from archiver.store import ObjectInfo
 from archiver.store.local import LocalStore
 
 CLASSES: tuple[RetentionClass, ...] = ("live", "intermediate", "success", "failure", "hold", "record")
-STEPS = ("open", "mkdir", "write", "fsync", "link", "unlink", "pwrite", "ftruncate", "close")
+STEPS = ("open", "mkdir", "write", "fsync", "link", "rename", "unlink", "pwrite", "ftruncate", "close")
 
 
 def fork(work: Callable[..., int], *arguments: Any) -> int:
@@ -62,9 +63,19 @@ def kill_steps(root: Path) -> Any:
 
     Each has a store of its own, so that all make the same calls; says the number of the survivor.
     """
+    return _kill_each(root, lambda _: None, _create_one)
+
+
+def kill_replace_steps(root: Path) -> Any:
+    """The same for a writer that replaces an object which is there."""
+    return _kill_each(root, _create_one, _replace_one)
+
+
+def _kill_each(root: Path, before: Callable[[Path], None], work: Callable[[Path], None]) -> Any:
     for number in itertools.count(1):
         (root / str(number)).mkdir()
-        child = fork(_die_at, root / str(number), number)
+        before(root / str(number))
+        child = fork(_die_at, root / str(number), number, work)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         if code == 0:
             return number
@@ -72,11 +83,44 @@ def kill_steps(root: Path) -> Any:
     return None
 
 
-def _die_at(root: Path, number: int) -> int:
+def _die_at(root: Path, number: int, work: Callable[[Path], None]) -> int:
     calls = itertools.count(1)
     for word in STEPS:
         setattr(os, word, _counted(getattr(os, word), calls, number))
+    work(root)
+    return 0
+
+
+def _create_one(root: Path) -> None:
     _create(root, "records/run/00000001.age")
+
+
+def _replace_one(root: Path) -> None:
+    store = LocalStore(root)
+    was = store.head("records/run/00000001.age")
+    store.replace(was.name, [b"new", b"bytes"] * 100, was=was)
+
+
+def race_replace(root: Path, rounds: int = 10, writers: int = 4) -> Any:
+    """Several processes replace the same state of an object; says by round who did."""
+    winners = []
+    for number in range(1, rounds + 1):
+        store, name = LocalStore(root), f"records/run/{number:08d}.age"
+        store.create(name, [b"old"], retention="hold")
+        was, start = store.head(name), time.time() + 0.02
+        children = [fork(_contend_replace, root, was, me, start) for me in range(writers)]
+        codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+        winners.append([name, [me for me, code in enumerate(codes) if code == 0], sorted(codes)])
+    return winners
+
+
+def _contend_replace(root: Path, was: ObjectInfo, me: int, start: float) -> int:
+    store = LocalStore(root)
+    time.sleep(max(0.0, start - time.time()))
+    try:
+        store.replace(was.name, [b"%d" % me] * 100, was=was)
+    except AlreadyExistsError:
+        return 1
     return 0
 
 
@@ -128,5 +172,11 @@ def _create(root: Path, name: str) -> None:
 
 
 if __name__ == "__main__":
-    verbs = {"race": race, "kill_steps": kill_steps, "kill_randomly": kill_randomly}
+    verbs = {
+        "race": race,
+        "race_replace": race_replace,
+        "kill_steps": kill_steps,
+        "kill_replace_steps": kill_replace_steps,
+        "kill_randomly": kill_randomly,
+    }
     json.dump(verbs[sys.argv[1]](Path(sys.argv[2])), sys.stdout)

@@ -68,7 +68,7 @@ def test_a_pipe_that_takes_the_place_of_a_file_while_it_is_opened(
 ) -> None:
     (root / "records").mkdir()
     os.mkfifo(root / "records/object.age")
-    monkeypatch.setattr(local, "_status", lambda *place: None)  # it looked like a file a moment ago
+    monkeypatch.setattr(local, "status_of", lambda *place: None)  # it looked like a file a moment ago
     with pytest.raises(StoreError, match=r"records/object\.age is not the plain file"):
         store.open("records/object.age")
 
