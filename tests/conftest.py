@@ -1,0 +1,75 @@
+"""What tests of every kind share: real servers, and an environment without anybody's credentials."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from servers import seaweed as seaweedfs
+from servers.seaweed import Seaweed
+
+
+@pytest.fixture(scope="session")
+def seaweed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seaweed]:
+    """The S3 server of this test process; tests that kill or fill a server take `own_seaweed`."""
+    _need_weed()
+    server = Seaweed(tmp_path_factory.mktemp("seaweed"))
+    try:
+        yield server.start()
+    finally:
+        server.kill()
+
+
+@pytest.fixture
+def own_seaweed(
+    tmp_path: Path, aws_environment: Callable[[Seaweed, str], None]
+) -> Iterator[Callable[..., Seaweed]]:
+    """Starts a server for this test alone: `own_seaweed()`, or `own_seaweed(data_dir, volume_mb=1)`."""
+    _need_weed()
+    started: list[Seaweed] = []
+
+    def start(data_dir: Path | None = None, **settings: int) -> Seaweed:
+        server = Seaweed(data_dir or tmp_path / f"own-seaweed-{len(started)}", **settings)
+        started.append(server)
+        aws_environment(server.start(), "admin")
+        return server
+
+    yield start
+    for server in started:
+        server.kill()
+
+
+@pytest.fixture(scope="session")
+def bucket(seaweed: Seaweed) -> str:
+    """A bucket of the shared server, for all tests of this process."""
+    return seaweed.make_bucket()
+
+
+@pytest.fixture
+def s3_url(seaweed: Seaweed, bucket: str, aws_environment: Callable[[Seaweed, str], None]) -> str:
+    """A place of its own for this test in `bucket`; the environment has the administrator's keys for it."""
+    aws_environment(seaweed, "admin")
+    return f"s3://{bucket}/{secrets.token_hex(6)}/store"
+
+
+@pytest.fixture
+def aws_environment(monkeypatch: pytest.MonkeyPatch) -> Callable[[Seaweed, str], None]:
+    """Makes this process, for this test, one identity of that server and nobody else."""
+
+    def become(server: Seaweed, identity: str = "admin") -> None:
+        for name in [name for name in os.environ if name.startswith("AWS_")]:
+            monkeypatch.delenv(name)
+        for name, value in server.environment(identity).items():
+            monkeypatch.setenv(name, value)
+
+    return become
+
+
+def _need_weed() -> None:
+    if seaweedfs.binary() is None:
+        if os.environ.get("CI"):
+            pytest.fail("SeaweedFS (weed) is not installed; it belongs to the dev dependencies")
+        pytest.skip("SeaweedFS (weed) is not installed")
