@@ -38,3 +38,11 @@ def hint(header: Header) -> tuple[str, ...]:
         return ("scrypt",)
     words = (word for stanza in header.stanzas if stanza.type == HINT for word in stanza.arguments)
     return tuple(dict.fromkeys(word for word in words if _FINGERPRINT.fullmatch(word)))
+
+
+def unnamed(header: Header) -> int:
+    """How many stanzas the header has beyond the keys that it names: 0 in every file that is sealed here.
+
+    A stanza does not tell whose it is, so a key added behind the hint's back shows by the count alone.
+    """
+    return sum(stanza.type != HINT for stanza in header.stanzas) - len(hint(header))

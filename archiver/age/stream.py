@@ -129,12 +129,15 @@ class Unsealer(io.BufferedIOBase, BinaryIO):
         *,
         name: str,
         fingerprints: tuple[str, ...],
+        unnamed: int = 0,
         digest: bool = True,
     ) -> None:
         super().__init__()
         self._name = name
         self.fingerprints = fingerprints
         """What the authenticated header says of its recipients; empty if it has no hint."""
+        self.unnamed = unnamed
+        """How many stanzas the authenticated header has beyond the recipients that it names."""
         self._feed = feed
         self._cipher = cipher
         self._number = 0
