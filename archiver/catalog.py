@@ -16,13 +16,18 @@ from archiver.errors import (
     MissingRecordError,
     NoSuchRunError,
     ObjectNotFoundError,
+    StoreError,
 )
 from archiver.model.record import Record
+from archiver.parallel import in_order
 from archiver.records import Link
+from archiver.store import ObjectInfo, Remote
 
 if TYPE_CHECKING:
     from archiver.setup import Setup
-    from archiver.store.base import ObjectInfo
+
+FOLDER_WORKERS = 4
+"""Threads that read records of a folder: more than one also where it lies on a network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,30 +57,28 @@ class Chain:
 
 
 class Catalog:
-    """Reads records; every one is opened, its signature verified and its writer judged before it is used."""
+    """Reads records; every one is opened, its signature verified and its writer judged before it is used.
 
-    def __init__(self, setup: Setup) -> None:
+    Up to `workers` are read at the same time, by default as many as the store welcomes.
+    """
+
+    def __init__(self, setup: Setup, *, workers: int | None = None) -> None:
         self._setup = setup
+        self.workers = workers or (
+            setup.store.parallel if isinstance(setup.store, Remote) else FOLDER_WORKERS
+        )
 
-    def runs(self) -> list[str]:
-        """Every run that has a record, sorted."""
-        return sorted({run for run, _, _ in self._objects(layout.RECORDS)})
+    def runs(self) -> Iterator[str]:
+        """Every run that has a record, in the order of the store's names; nothing is read."""
+        return (run for run, _, _ in self._newest_objects())
 
     def numbers(self, run: str) -> list[int]:
         """The sequence numbers that have a record, ascending; empty when there is no such run."""
         return [seq for seq, _ in self._run_objects(run)]
 
     def heads(self) -> Iterator[Head]:
-        """The newest record of each run, by name of the run; a damaged one comes with its error."""
-        newest: dict[str, tuple[int, ObjectInfo]] = {}
-        for run, seq, info in self._objects(layout.RECORDS):
-            if run not in newest or newest[run][0] < seq:
-                newest[run] = (seq, info)
-        for run, (seq, info) in newest.items():
-            try:
-                yield Head(run, seq, record=self.read(run, seq, info).record)
-            except ArchiverError as error:
-                yield Head(run, seq, error=error)
+        """The newest record of each run, in the order of the store's names; a damaged one with its error."""
+        return in_order(self._head, self._newest_objects(), workers=self.workers)
 
     def head(self, run: str) -> Link | None:
         """The newest record of the run, or None when there is none."""
@@ -101,15 +104,15 @@ class Catalog:
             objects = [(seq, info) for seq, info in objects if seq <= upto]
         _check_gaps(run, [seq for seq, _ in objects], newest if upto is None else upto)
         links: list[Link] = []
-        for seq, info in objects:
-            link = self.read(run, seq, info)
+        workers = min(self.workers, len(objects))
+        for link in in_order(lambda found: self.read(run, *found), objects, workers=workers):
             _check_link(link, links[-1] if links else None)
             links.append(link)
         writer = self._setup.writers.judge(links[-1].record.writer, run, objects[-1][1].modified)
         return Chain(run, tuple(links), writer, newest)
 
     def _near(self, run: str) -> str:
-        runs = self.runs()
+        runs = list(self.runs())
         near = [name for name in runs if run and name.startswith(run)] or get_close_matches(run, runs)
         if near:
             return f"did you mean {' or '.join(map(repr, near[:3]))}?"
@@ -132,19 +135,59 @@ class Catalog:
             )
         return link
 
+    def _head(self, found: tuple[str, int, ObjectInfo]) -> Head:
+        run, seq, info = found
+        try:
+            return Head(run, seq, record=self.read(run, seq, info).record)
+        except ArchiverError as error:
+            return Head(run, seq, error=error)
+
+    def _newest_objects(self) -> Iterator[tuple[str, int, ObjectInfo]]:
+        """The last object of each run: names are sorted, so those of one run follow each other."""
+        last = None
+        for found in self._objects(layout.RECORDS):
+            if last is not None and last[0] != found[0]:
+                yield last
+            last = found
+        if last is not None:
+            yield last
+
     def _run_objects(self, run: str) -> list[tuple[int, ObjectInfo]]:
-        found = self._objects(layout.records_prefix(run))
-        return sorted(((seq, info) for _, seq, info in found), key=lambda pair: pair[0])
+        return [(seq, info) for _, seq, info in self._objects(layout.records_prefix(run))]
 
     def _objects(self, prefix: str) -> Iterator[tuple[str, int, ObjectInfo]]:
         """Records under a prefix; an object of another name is nobody's record, `verify` reports it."""
+        order = _Order()
         for info in self._setup.store.list(prefix):
+            if not order.keeps(info.name):
+                raise StoreError(
+                    f"the store at {self._setup.store.url} lists its objects out of order, at {info.name}",
+                    remedy="use a store whose lists are sorted by name, as those of S3 are",
+                )
             try:
                 name = layout.parse(info.name)
             except InvalidNameError:
                 continue
             if name.kind == "record" and name.run is not None and name.seq is not None:
                 yield name.run, name.seq, info
+
+
+class _Order:
+    """Whether a list goes up by name, or folder by folder as servers on a file system have it.
+
+    In both the objects of a folder follow each other, ascending: all that streaming needs.
+    """
+
+    def __init__(self) -> None:
+        self._text = self._folders = ""
+        self._by_text = self._by_folder = True
+
+    def keeps(self, name: str) -> bool:
+        folders = name.replace("/", "\0")
+        self._by_text = self._by_text and name > self._text
+        self._by_folder = self._by_folder and folders > self._folders
+        self._text, self._folders = name, folders
+        return self._by_text or self._by_folder
 
 
 def _check_link(link: Link, before: Link | None) -> None:

@@ -70,7 +70,7 @@ def test_every_object_is_whole(setup: Setup) -> None:
 
 
 def test_every_run_is_restored(setup: Setup, tmp_path: Path) -> None:
-    runs = Catalog(setup).runs()
+    runs = list(Catalog(setup).runs())
     assert runs == ["by-hand/1", "sample", "text"]
     for number, run in enumerate(runs):
         done = restore(run, setup, into=tmp_path / f"out{number}", accept=("age", "git_commit"))
