@@ -3,8 +3,9 @@
 from archiver.age.container import Sealed, Sealer, payload_digest, read_header, seal, unseal
 from archiver.age.context import Context, ObjectKind, bind_identities, bind_recipients
 from archiver.age.hints import LABEL, hint
+from archiver.age.hybrid import HybridIdentity, HybridRecipient
 from archiver.age.keys import generate, parse_identity, parse_recipient, read_identities, write_identity
-from archiver.age.protocols import Identity, Recipient
+from archiver.age.protocols import Identity, Recipient, SecretIdentity
 from archiver.age.scrypt import ScryptIdentity, ScryptRecipient, WorkFactor
 from archiver.age.stream import Unsealer
 from archiver.age.x25519 import X25519Identity, X25519Recipient
@@ -12,6 +13,8 @@ from archiver.age.x25519 import X25519Identity, X25519Recipient
 __all__ = [
     "LABEL",
     "Context",
+    "HybridIdentity",
+    "HybridRecipient",
     "Identity",
     "ObjectKind",
     "Recipient",
@@ -19,6 +22,7 @@ __all__ = [
     "ScryptRecipient",
     "Sealed",
     "Sealer",
+    "SecretIdentity",
     "Unsealer",
     "WorkFactor",
     "X25519Identity",

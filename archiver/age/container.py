@@ -13,7 +13,7 @@ from archiver.age import hints, scrypt, stream
 from archiver.age.feed import Feed
 from archiver.age.header import Header, Stanza
 from archiver.age.primitives import FILE_KEY_SIZE
-from archiver.age.protocols import Identity, RandomSource, Recipient
+from archiver.age.protocols import ALONE, Identity, RandomSource, Recipient
 from archiver.age.stream import ChunkWriter, Unsealer
 from archiver.errors import HeaderError, HeaderMacError, KeyUnavailableError, UsageError
 
@@ -69,16 +69,12 @@ def seal(
     `digest=False` saves the SHA-256 of the payload where nobody asks for it. Raises `UsageError` for no
     recipients or for such that may not share a file, and `LimitExceededError` for more than a header holds.
     """
-    each = _compatible(recipients)
     file_key = random(FILE_KEY_SIZE)
-    fingerprints = tuple(recipient.fingerprint for recipient in each)
-    stanzas = [stanza for recipient in each for stanza in recipient.wrap(file_key)]
-    if fingerprints != (scrypt.FINGERPRINT,):
-        stanzas.insert(0, hints.make(fingerprints))
-    out(headers.make(tuple(stanzas), file_key).marshal())
+    header = make_header(recipients, file_key)
+    out(header.marshal())
     nonce = random(stream.NONCE_SIZE)
     cipher = stream.payload_cipher(file_key, nonce)
-    return Sealer(ChunkWriter(cipher, nonce, out, digest=digest), fingerprints)
+    return Sealer(ChunkWriter(cipher, nonce, out, digest=digest), hints.hint(header))
 
 
 def unseal(
@@ -91,17 +87,35 @@ def unseal(
     raises `PayloadError`.
     """
     feed = Feed(source)
+    header, file_key, nonce = open_header(feed, identities, name)
+    cipher = stream.payload_cipher(file_key, nonce)
+    unnamed = hints.unnamed(header)
+    return Unsealer(
+        feed, cipher, nonce, name=name, fingerprints=hints.hint(header), unnamed=unnamed, digest=digest
+    )
+
+
+def make_header(recipients: Iterable[Recipient], file_key: bytes) -> Header:
+    """The header that lets each of `recipients` open what `file_key` seals; raises as `seal` does."""
+    each = _compatible(recipients)
+    fingerprints = tuple(recipient.fingerprint for recipient in each)
+    stanzas = [stanza for recipient in each for stanza in recipient.wrap(file_key)]
+    if fingerprints != (scrypt.FINGERPRINT,):
+        stanzas.insert(0, hints.make(fingerprints))
+    return headers.make(tuple(stanzas), file_key)
+
+
+def open_header(feed: Feed, identities: Iterable[Identity], name: str) -> tuple[Header, bytes, bytes]:
+    """The authentic header, the file key and the nonce that the payload begins with; raises as `unseal`."""
     try:
         header = headers.read(feed)
         scrypt.refuse_company(header.stanzas)
         file_key = _unwrap(tuple(identities), header, name)
         if not header.is_authentic(file_key):
             raise HeaderMacError(f"the header of {name} was changed after it was written")
-        nonce = stream.read_nonce(feed)
+        return header, file_key, stream.read_nonce(feed)
     except HeaderError as error:
         raise HeaderError(f"{name} is not a canonical age file: {error}") from error
-    cipher = stream.payload_cipher(file_key, nonce)
-    return Unsealer(feed, cipher, nonce, name=name, fingerprints=hints.hint(header), digest=digest)
 
 
 def payload_digest(source: BinaryIO) -> tuple[str, int]:
@@ -125,12 +139,12 @@ def _compatible(recipients: Iterable[Recipient]) -> list[Recipient]:
     each = list(recipients)
     if not each:
         raise UsageError("there is no recipient to seal to", remedy="name at least one `age1…` recipient")
-    labels = each[0].labels()
-    if any(recipient.labels() != labels for recipient in each[1:]):
+    demands = {recipient.labels() for recipient in each}
+    if len(demands) > 1 or (ALONE in demands and len(each) > 1):
+        shown = dict.fromkeys(f"{recipient.kind} {recipient.fingerprint}" for recipient in each)
         raise UsageError(
-            "the recipients may not share a file: "
-            + ", ".join(dict.fromkeys(recipient.fingerprint for recipient in each)),
-            remedy="a passphrase stands alone, and post-quantum recipients stand only beside such",
+            f"the recipients may not share a file: {', '.join(shown)}",
+            remedy="a passphrase stands alone, and post-quantum recipients never stand beside X25519",
         )
     return list({recipient.fingerprint: recipient for recipient in each}.values())
 

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from archiver.age import bech32
-from archiver.age.protocols import Identity, Recipient
-from archiver.age.x25519 import IDENTITY_PREFIX, RECIPIENT_PREFIX, X25519Identity, X25519Recipient
+from archiver.age import bech32, hybrid, x25519
+from archiver.age.hybrid import HybridIdentity, HybridRecipient
+from archiver.age.protocols import Recipient, SecretIdentity
+from archiver.age.x25519 import X25519Identity, X25519Recipient
 from archiver.errors import InvalidKeyError
 from archiver.secretfile import read_secret_file, write_secret_file
+
+_RECIPIENTS: dict[str, Callable[[bytes], Recipient]] = {
+    x25519.RECIPIENT_PREFIX: X25519Recipient,
+    hybrid.RECIPIENT_PREFIX: HybridRecipient,
+}
+_IDENTITIES: dict[str, Callable[[bytes], SecretIdentity]] = {
+    x25519.IDENTITY_PREFIX: X25519Identity,
+    hybrid.IDENTITY_PREFIX: HybridIdentity,
+}
 
 
 def generate() -> X25519Identity:
@@ -18,32 +29,32 @@ def generate() -> X25519Identity:
 
 
 def parse_recipient(text: str) -> Recipient:
-    """The recipient that `age1…` names; `InvalidKeyError` for any other text."""
-    if text.upper().startswith(IDENTITY_PREFIX):
+    """The recipient that `age1…` or `age1pq1…` names; `InvalidKeyError` for any other text."""
+    if text.upper().startswith(x25519.IDENTITY_PREFIX):
         raise InvalidKeyError(
             "a secret identity stands where a recipient is due",
             remedy="use the `age1…` text of its `# public key:` line, and replace the key if others saw it",
         )
     prefix, data = _decode(text, "recipient", "age1…")
-    if prefix != RECIPIENT_PREFIX:
+    if prefix not in _RECIPIENTS:
         raise InvalidKeyError(f"{prefix!r} is not a kind of recipient that this release knows")
-    return X25519Recipient(data)
+    return _RECIPIENTS[prefix](data)
 
 
-def parse_identity(text: str) -> Identity:
-    """The identity that `AGE-SECRET-KEY-1…` names; `InvalidKeyError`, which never shows the text."""
-    if text.startswith(RECIPIENT_PREFIX + "1"):
+def parse_identity(text: str) -> SecretIdentity:
+    """The identity that `AGE-SECRET-KEY-…` names; `InvalidKeyError`, which never shows the text."""
+    if text.startswith(x25519.RECIPIENT_PREFIX + "1"):
         raise InvalidKeyError(
             "a public recipient stands where a secret identity is due",
-            remedy="name the identity file, whose key line begins with AGE-SECRET-KEY-1",
+            remedy="name the identity file, whose key line begins with AGE-SECRET-KEY-",
         )
-    prefix, data = _decode(text, "identity", "AGE-SECRET-KEY-1…")
-    if prefix != IDENTITY_PREFIX:
+    prefix, data = _decode(text, "identity", "AGE-SECRET-KEY-…")
+    if prefix not in _IDENTITIES:
         raise InvalidKeyError("this is not a kind of identity that this release knows")
-    return X25519Identity(data)
+    return _IDENTITIES[prefix](data)
 
 
-def read_identities(path: Path) -> list[Identity]:
+def read_identities(path: Path) -> list[SecretIdentity]:
     """All identities of a file: one a line, beside comments (`#`) and blank lines.
 
     Raises `KeyUnavailableError` if the file cannot be read, and `InvalidKeyError` with file and line number
@@ -67,7 +78,7 @@ def read_identities(path: Path) -> list[Identity]:
     return identities
 
 
-def write_identity(path: Path, identity: X25519Identity, *, created: datetime) -> None:
+def write_identity(path: Path, identity: SecretIdentity, *, created: datetime) -> None:
     """Create an identity file as `age-keygen` does: mode 0600, never over an existing file.
 
     Raises `AlreadyExistsError` and `InputNotFoundError`.

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from archiver.age.header import Stanza
 
 RandomSource = Callable[[int], bytes]
 """Gives that many random bytes; anything but `os.urandom` is for test vectors."""
+
+
+ALONE = frozenset({"alone"})
+"""The labels of a recipient that shares its file with none, not even with one like it."""
 
 
 class Recipient(Protocol):
@@ -18,8 +22,12 @@ class Recipient(Protocol):
     def fingerprint(self) -> str:
         """What hints and records call this key by."""
 
+    @property
+    def kind(self) -> str:
+        """What people call this kind of key."""
+
     def labels(self) -> frozenset[str]:
-        """Recipients share a file only if their labels are equal; a label nobody else has means: alone."""
+        """Recipients share a file only if their labels are equal, and not `ALONE`."""
 
     def wrap(self, file_key: bytes) -> list[Stanza]:
         """The stanzas that hold the 16-byte file key for this recipient."""
@@ -37,3 +45,15 @@ class Identity(Protocol):
 
         `HeaderError` when a stanza of its own kind does not have the one form that the format gives it.
         """
+
+
+@runtime_checkable
+class SecretIdentity(Identity, Protocol):
+    """An identity that can be written into a file."""
+
+    @property
+    def recipient(self) -> Recipient:
+        """The public half."""
+
+    def secret_text(self) -> str:
+        """The line of an identity file."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 from collections.abc import Sequence
 from enum import IntEnum
 
@@ -20,7 +19,7 @@ from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 from archiver.age import encoding
 from archiver.age.header import Stanza
 from archiver.age.primitives import WRAPPED_SIZE, unwrap_file_key, wrap_file_key
-from archiver.age.protocols import RandomSource
+from archiver.age.protocols import ALONE, RandomSource
 from archiver.errors import HeaderError, InvalidKeyError, LimitExceededError
 
 FINGERPRINT = "scrypt"
@@ -48,13 +47,14 @@ class ScryptRecipient:
     """Seals to a passphrase."""
 
     fingerprint = FINGERPRINT
+    kind = "passphrase"
 
     def __init__(self, passphrase: str, work_factor: WorkFactor = WorkFactor.STANDARD) -> None:
         self._passphrase = _secret(passphrase)
         self._work_factor = work_factor
 
     def labels(self) -> frozenset[str]:
-        return frozenset({f"scrypt-{secrets.token_hex(16)}"})  # nobody else has it: a passphrase stands alone
+        return ALONE
 
     def wrap(self, file_key: bytes, *, random: RandomSource = os.urandom) -> list[Stanza]:
         salt = random(_SALT_SIZE)

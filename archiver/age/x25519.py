@@ -50,6 +50,10 @@ class X25519Recipient:
     def fingerprint(self) -> str:
         return fingerprint(str(self))
 
+    @property
+    def kind(self) -> str:
+        return "X25519"
+
     def __str__(self) -> str:
         return bech32.encode(RECIPIENT_PREFIX, self.public)
 

@@ -14,6 +14,7 @@ from archiver.errors import HeaderError, HeaderMacError, KeyUnavailableError, Pa
 
 NAMED = (HeaderError, HeaderMacError, KeyUnavailableError, PayloadError)
 KEY, OTHER = age.generate(), age.generate()
+QUANTUM = age.HybridIdentity.generate()
 CHUNK = 64 * 1024
 SMALL = b"the state of a run"
 LARGE = hashlib.shake_256(b"large").digest(3 * CHUNK + 17)
@@ -30,8 +31,10 @@ def seal(recipients: list[age.Recipient], plain: bytes) -> bytes:
 
 FILES = {
     "x25519": seal([KEY.recipient, OTHER.recipient], SMALL),
+    "hybrid": seal([QUANTUM.recipient], SMALL),
     "scrypt": seal([age.ScryptRecipient("only a test", age.WorkFactor.TEST_ONLY)], SMALL),
 }
+KEYS: dict[str, list[age.Identity]] = {"x25519": [KEY], "hybrid": [QUANTUM], "scrypt": [PHRASE]}
 LARGE_FILE = seal([KEY.recipient], LARGE)
 
 
@@ -46,20 +49,20 @@ def check(data: bytes, plain: bytes, released, identities: list[age.Identity]) -
 @pytest.mark.parametrize("kind", FILES)
 def test_every_bit_flipped(kind: str, released) -> None:
     data = FILES[kind]
-    # scrypt costs milliseconds a try, so one bit of each byte has to do there
+    # The others cost up to milliseconds a try, so one bit of each byte has to do there
     bits = range(8) if kind == "x25519" else range(1)
     for place in range(len(data)):
         for bit in bits:
             broken = bytearray(data)
             broken[place] ^= 1 << bit
-            check(bytes(broken), SMALL, released, [KEY] if kind == "x25519" else [PHRASE])
+            check(bytes(broken), SMALL, released, KEYS[kind])
 
 
 @pytest.mark.parametrize("kind", FILES)
 def test_every_prefix(kind: str, released) -> None:
     data = FILES[kind]
     for size in range(len(data)):
-        check(data[:size], SMALL, released, [KEY] if kind == "x25519" else [PHRASE])
+        check(data[:size], SMALL, released, KEYS[kind])
 
 
 @pytest.mark.parametrize(

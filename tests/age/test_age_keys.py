@@ -48,7 +48,8 @@ def test_recipients_and_identities_are_read_as_they_are_written() -> None:
         (KEY.secret_text(), "secret identity"),
         (KEY.secret_text().lower(), "secret identity"),
         (bech32.encode("age", bytes(31)), "32 bytes, not 31"),
-        (bech32.encode("age1pq", bytes(32)), "not a kind of recipient"),
+        (bech32.encode("age1pq", bytes(32)), "1216 bytes, not 32"),
+        (bech32.encode("age1tag", bytes(33)), "not a kind of recipient"),
         ("arn:aws:kms:eu-central-1:1:key/x", "not an age recipient"),
         ("", "not an age recipient"),
     ],
@@ -85,7 +86,8 @@ def test_a_share_of_low_order_is_refused(share: str) -> None:
         (KEY.secret_text()[:-1], "checksum"),
         (KEY.secret_text().replace("AGE", "age"), "mixes"),
         (str(KEY.recipient), "public recipient"),
-        (bech32.encode("AGE-SECRET-KEY-PQ-", bytes(32)), "not a kind of identity"),
+        (bech32.encode("AGE-SECRET-KEY-PQ-", bytes(31)), "32 bytes, not 31"),
+        (bech32.encode("AGE-PLUGIN-X-", bytes(32)), "not a kind of identity"),
         (bech32.encode("AGE-SECRET-KEY-", bytes(33)), "32 bytes, not 33"),
         ("", "not an age identity"),
     ],
@@ -132,8 +134,8 @@ def test_an_identity_file(tmp_path: Path) -> None:
     assert [each.fingerprint for each in age.read_identities(path)] == [KEY.fingerprint]
 
 
-def test_comments_blank_lines_and_several_keys(tmp_path: Path) -> None:
-    other = age.generate()
+def test_comments_blank_lines_and_several_keys_of_both_kinds(tmp_path: Path) -> None:
+    other = age.HybridIdentity.generate()
     text = f"# one\r\n\r\n{KEY.secret_text()}\r\n  # two\n\n{other.secret_text()}"
     found = age.read_identities(file(tmp_path / "keys", text))
     assert [each.fingerprint for each in found] == [KEY.fingerprint, other.fingerprint]

@@ -66,22 +66,17 @@ def test_a_passphrase_takes_no_company(others: list[age.Recipient], sealed) -> N
             sealed(recipients, b"")
 
 
-def test_recipients_with_other_labels_share_no_file(sealed) -> None:
-    """The rule that a later post-quantum recipient relies on."""
-
-    class Labelled:
-        fingerprint = "f" * 32
-
-        def labels(self) -> frozenset[str]:
-            return frozenset({"postquantum"})
-
-        def wrap(self, file_key: bytes) -> list[Stanza]:
-            return [Stanza("example.com/labelled", (), b"")]
-
-    assert sealed([Labelled()], b"")
-    with pytest.raises(UsageError, match="may not share a file") as caught:
-        sealed([ANNA.recipient, Labelled()], b"")
-    assert "post-quantum" in (caught.value.remedy or "")
+def test_post_quantum_recipients_stand_beside_their_like_only(sealed, released) -> None:
+    one, two = age.HybridIdentity.generate(), age.HybridIdentity.generate()
+    data = sealed([one.recipient, two.recipient], b"state")
+    assert released([ANNA, two], data) == (b"state", None)
+    assert age.hint(age.read_header(BytesIO(data))) == (one.fingerprint, two.fingerprint)
+    for other in (ANNA.recipient, locked()):
+        with pytest.raises(UsageError, match="may not share a file") as caught:
+            sealed([other, one.recipient], b"")
+        assert f"post-quantum {one.fingerprint}" in str(caught.value)
+        assert f"{other.kind} {other.fingerprint}" in str(caught.value)
+        assert "never stand beside X25519" in (caught.value.remedy or "")
 
 
 def test_nobody_is_no_recipient(sealed) -> None:
@@ -98,6 +93,7 @@ def test_a_recipient_named_twice_gets_one_stanza(sealed) -> None:
 def test_too_many_recipients_are_refused_on_write(sealed) -> None:
     class Many:
         fingerprint = "f" * 32
+        kind = "many"
         labels = ANNA.recipient.labels
 
         def wrap(self, file_key: bytes) -> list[Stanza]:
