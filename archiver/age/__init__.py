@@ -6,6 +6,7 @@ from archiver.age.hints import LABEL, hint
 from archiver.age.hybrid import HybridIdentity, HybridRecipient
 from archiver.age.keys import generate, parse_identity, parse_recipient, read_identities, write_identity
 from archiver.age.protocols import Identity, Recipient, SecretIdentity
+from archiver.age.rewrap import Rewrapped, rewrap
 from archiver.age.scrypt import ScryptIdentity, ScryptRecipient, WorkFactor
 from archiver.age.stream import Unsealer
 from archiver.age.x25519 import X25519Identity, X25519Recipient
@@ -18,6 +19,7 @@ __all__ = [
     "Identity",
     "ObjectKind",
     "Recipient",
+    "Rewrapped",
     "ScryptIdentity",
     "ScryptRecipient",
     "Sealed",
@@ -36,6 +38,7 @@ __all__ = [
     "payload_digest",
     "read_header",
     "read_identities",
+    "rewrap",
     "seal",
     "unseal",
     "write_identity",
