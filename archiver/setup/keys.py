@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from archiver import age
-from archiver.age import Identity, Recipient, X25519Identity
+from archiver.age import HybridIdentity, Identity, Recipient, SecretIdentity
 from archiver.config import Settings, config_home
 from archiver.config.paths import exists
 from archiver.errors import AlreadyExistsError, ConfigError, InputNotFoundError, InvalidKeyError
@@ -29,7 +29,7 @@ class Keys:
     identity_file: Path
     signing_file: Path
     recipient: str
-    """`age1…`: seal to it."""
+    """`age1…` or `age1pq1…`: seal to it."""
     fingerprint: str
     """What records and `KeyUnavailableError` call the recipient by."""
     public: str
@@ -46,15 +46,15 @@ def key_folder() -> Path:
     return config_home() / "keys"
 
 
-def make_keys(folder: Path, *, now: datetime) -> Keys:
-    """Make both key files in `folder`, mode 0600.
+def make_keys(folder: Path, *, now: datetime, post_quantum: bool = False) -> Keys:
+    """Make both key files in `folder`, mode 0600; the identity is of the kind X25519 or post-quantum.
 
     `AlreadyExistsError` if either name is taken; nothing is written then.
     """
     identity_file, signing_file = folder / IDENTITY_FILE, folder / SIGNING_FILE
     _refuse_taken(identity_file, signing_file)
     make_folder(folder)
-    identity = age.generate()
+    identity = HybridIdentity.generate() if post_quantum else age.generate()
     age.write_identity(identity_file, identity, created=now)
     signing = SigningKey.generate()
     signing.save(signing_file)
@@ -79,7 +79,7 @@ def _refuse_taken(*files: Path) -> None:
     raise AlreadyExistsError(text, remedy=remedy)
 
 
-def describe(identity_file: Path, identity: X25519Identity, signing_file: Path, signing: SigningKey) -> Keys:
+def describe(identity_file: Path, identity: SecretIdentity, signing_file: Path, signing: SigningKey) -> Keys:
     """What is known of a pair of keys."""
     recipient = identity.recipient
     return Keys(identity_file, signing_file, str(recipient), recipient.fingerprint, signing.public)
@@ -149,6 +149,6 @@ def recipients(settings: Settings, identities: Sequence[Identity]) -> tuple[Reci
         found[recipient.fingerprint] = recipient
     if not found:
         for identity in identities:
-            if isinstance(identity, X25519Identity):
+            if isinstance(identity, SecretIdentity):
                 found[identity.fingerprint] = identity.recipient
     return tuple(found.values())

@@ -15,7 +15,7 @@ from archiver.age import (
     Identity,
     ObjectKind,
     Recipient,
-    X25519Identity,
+    SecretIdentity,
     bind_identities,
     bind_recipients,
 )
@@ -95,7 +95,7 @@ class Setup:
         own = [
             ExactValue("archiver identity", identity.secret_text())
             for identity in self.identities
-            if isinstance(identity, X25519Identity)
+            if isinstance(identity, SecretIdentity)
         ]
         return [*exact_from_environment(os.environ, names), *own]
 

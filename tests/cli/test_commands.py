@@ -380,6 +380,7 @@ def test_init_and_keygen(command: Command, home: Path, work: Path) -> None:
     assert "Back up both key files" in made.err
     assert command("keygen", "--into", "keys").code == 3
     assert command("keygen", "--into", "more", "--json").json["recipient"].startswith("age1")
+    assert command("keygen", "--pq", "--into", "pq", "--json").json["recipient"].startswith("age1pq1")
 
     first = command("init", "my store", "--config", "own.toml", terminal=True)
     assert first.code == 0

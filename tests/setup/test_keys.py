@@ -30,6 +30,15 @@ def test_keys_are_made_for_their_owner_alone_and_other_tools_read_them(tmp_path:
     assert sign.SigningKey.load(made.signing_file).public == made.public
 
 
+def test_a_post_quantum_identity(tmp_path: Path) -> None:
+    made = make_keys(tmp_path, now=NOW, post_quantum=True)
+    assert made.recipient.startswith("age1pq1")
+    assert made.identity_file.read_text().splitlines()[1] == f"# public key: {made.recipient}"
+    settings = load(flags={"keys": {"identities": (str(made.identity_file),)}})
+    identities = keys.load_identities(settings)
+    assert [str(r) for r in keys.recipients(settings, identities)] == [made.recipient]
+
+
 @pytest.mark.parametrize("taken", ["identity.txt", "signing.pem"])
 def test_nothing_is_written_when_either_name_is_taken(tmp_path: Path, taken: str) -> None:
     (tmp_path / taken).write_text("precious")

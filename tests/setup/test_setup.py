@@ -258,7 +258,7 @@ def test_the_round_trip_finds_a_store_that_changes_objects(tmp_path: Path) -> No
     for wrong in (b"".join(another), b"garbage", b""):
         store = Liar(root, wrong)
         with pytest.raises(ArchiverError) as caught:
-            prove_round_trip(store, setup.recipients, setup.identities, key)
+            prove_round_trip(store, setup.recipients, setup.identities, key, setup.settings)
         assert caught.value.exit_code == DigestMismatchError.exit_code
         assert [info.name for info in store.list()] == [layout.STORE]
 
@@ -271,6 +271,7 @@ def test_a_stranger_to_the_recipients_fails_the_round_trip(tmp_path: Path) -> No
             (age.generate().recipient,),
             setup.identities,
             setup.require_signing_key(),
+            setup.settings,
         )
 
 
@@ -284,6 +285,19 @@ def test_own_identities_and_named_variables_are_known_secrets(monkeypatch: pytes
     monkeypatch.setenv("ARCHIVER_ARCHIVE__SECRET_ENVIRONMENT", "HARMLESS_NAME")
     named = open_setup(load(), "read").exact_values()
     assert {exact.name: exact.value for exact in named}["HARMLESS_NAME"] == "an-unguessable-value"
+
+
+def test_every_kind_of_identity_in_a_file_is_a_known_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = first_use().made
+    assert made is not None
+    quantum = age.HybridIdentity.generate()
+    with made.keys.identity_file.open("a") as file:
+        file.write(quantum.secret_text() + "\n")
+    setup = open_setup(load(), "read")
+    assert len(setup.identities) == 2
+    own = {exact.value for exact in setup.exact_values() if exact.name == "archiver identity"}
+    assert own == {identity.secret_text() for identity in setup.identities}
+    assert quantum.secret_text() in own
 
 
 def absent_signing_key(tmp_path: Path) -> Initialised:
