@@ -4,6 +4,7 @@
     records/<run>/<seq>.age                                 the commit points of a run
     bundles/<run>/<seq>-<random>.tar.zst.age                sealed checkpoints
     effects/<run>/<keyed id>.age                            intent and outcome of one effect
+    notes/<run>/<inverted time>-<random>.age                what an administrator signed about a run
     index/<inverted time>-<run>-<seq>                       empty; a hint for `list`, newest first
 
 `<run>` is the run id as `encode_run` writes it, `<seq>` a number from 1 in 8 digits, `<random>` 16 and
@@ -29,13 +30,17 @@ STORE: Final = "store.json"
 RECORDS: Final = "records/"
 BUNDLES: Final = "bundles/"
 EFFECTS: Final = "effects/"
+NOTES: Final = "notes/"
 INDEX: Final = "index/"
 MAX_SEQ: Final = 99_999_999
 MAX_RUN: Final = 200
 """Bytes of an encoded run id."""
 STORE_FORMAT: Final = 1
+INIT_PROBES: Final = "archiver-init"
+DOCTOR_PROBES: Final = "archiver-doctor"
+"""Runs that nobody has: below `effects/` their objects are probes of `init` and `doctor`, and hold anything."""
 
-Kind = Literal["store", "record", "bundle", "effect", "index"]
+Kind = Literal["store", "record", "bundle", "effect", "note", "index"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_MILLISECOND = 10**13 - 1
@@ -49,6 +54,7 @@ _NAMES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("record", re.compile(rf"records/{_RUN}/{_SEQ}\.age")),
     ("bundle", re.compile(rf"bundles/{_RUN}/{_SEQ}-(?P<random>[0-9a-f]{{16}})\.tar\.zst\.age")),
     ("effect", re.compile(rf"effects/{_RUN}/(?P<effect>[0-9a-f]{{32}})\.age")),
+    ("note", re.compile(rf"notes/{_RUN}/(?P<time>[0-9]{{13}})-(?P<random>[0-9a-f]{{16}})\.age")),
     ("index", re.compile(rf"index/(?P<time>[0-9]{{13}})-{_RUN}-{_SEQ}")),
 )
 
@@ -63,7 +69,7 @@ class ParsedName:
     random: str | None = None
     effect: str | None = None
     at: datetime | None = None
-    """Of an index entry: the moment, to the millisecond, in UTC."""
+    """Of a note or an index entry: the moment, to the millisecond, in UTC."""
 
 
 def encode_run(run: str) -> str:
@@ -123,14 +129,16 @@ def effect_name(run: str, effect: str) -> str:
     return f"{effects_prefix(run)}{effect}.age"
 
 
+def note_name(at: datetime, run: str, random: str) -> str:
+    """`notes/<run>/<inverted time>-<random>.age`: the newest comes first; `random` as in a bundle's name."""
+    if not _RANDOM.fullmatch(random):
+        raise InvalidNameError(f"{random!r} is not 16 lower-case hex digits, as a note name needs")
+    return f"{notes_prefix(run)}{_inverted(at)}-{random}.age"
+
+
 def index_name(at: datetime, run: str, seq: int) -> str:
     """`index/<inverted time>-<run>-<seq>`: in name order the newest comes first; `at` has a zone."""
-    if at.tzinfo is None:
-        raise InvalidNameError(f"index time {at.isoformat()} has no zone")
-    milliseconds = (at - _EPOCH) // timedelta(milliseconds=1)
-    if not 0 <= milliseconds <= _LAST_MILLISECOND:
-        raise InvalidNameError(f"index time {at.isoformat()} is outside the years 1970 to 2286")
-    return f"{INDEX}{_LAST_MILLISECOND - milliseconds:013d}-{encode_run(run)}-{_digits(seq)}"
+    return f"{INDEX}{_inverted(at)}-{encode_run(run)}-{_digits(seq)}"
 
 
 def records_prefix(run: str) -> str:
@@ -148,6 +156,11 @@ def effects_prefix(run: str) -> str:
     return f"{EFFECTS}{encode_run(run)}/"
 
 
+def notes_prefix(run: str) -> str:
+    """What the names of the notes about a run start with."""
+    return f"{NOTES}{encode_run(run)}/"
+
+
 def parse(name: str) -> ParsedName:
     """What `name` says; `InvalidNameError` for every string that no maker of this module makes."""
     if name == STORE:
@@ -156,6 +169,11 @@ def parse(name: str) -> ParsedName:
         if match := pattern.fullmatch(name):
             return _parsed(kind, match)
     raise InvalidNameError(f"{name!r} is not the name of an archiver object")
+
+
+def is_probe(name: str) -> bool:
+    """Whether the object only tried the store out: it says nothing, and may stay or go."""
+    return name.startswith((effects_prefix(INIT_PROBES), effects_prefix(DOCTOR_PROBES)))
 
 
 def store_document(store: str) -> bytes:
@@ -190,6 +208,15 @@ def _refuse_newer(version: Any) -> None:
         )
 
 
+def _inverted(at: datetime) -> str:
+    if at.tzinfo is None:
+        raise InvalidNameError(f"the time {at.isoformat()} of a name has no zone")
+    milliseconds = (at - _EPOCH) // timedelta(milliseconds=1)
+    if not 0 <= milliseconds <= _LAST_MILLISECOND:
+        raise InvalidNameError(f"the time {at.isoformat()} of a name is outside the years 1970 to 2286")
+    return f"{_LAST_MILLISECOND - milliseconds:013d}"
+
+
 def _digits(seq: int) -> str:
     if isinstance(seq, bool) or not 1 <= seq <= MAX_SEQ:
         raise InvalidNameError(f"sequence number {seq} is not between 1 and {MAX_SEQ}")
@@ -198,7 +225,7 @@ def _digits(seq: int) -> str:
 
 def _parsed(kind: Kind, match: re.Match[str]) -> ParsedName:
     found = match.groupdict()
-    seq = None if "seq" not in found else int(found["seq"])
+    seq = int(found["seq"]) if "seq" in found else None
     if seq == 0:
         raise InvalidNameError(f"{match[0]!r} has sequence number 0; numbers start at 1")
     at = None

@@ -209,3 +209,12 @@ def test_a_newer_store_document_names_the_version() -> None:
         layout.parse_store_document(b'{"format":2,"store":"new"}')
     with pytest.raises(InvalidNameError):
         layout.store_document("My Store")
+
+
+@pytest.mark.parametrize("run", [layout.INIT_PROBES, layout.DOCTOR_PROBES])
+def test_probes_have_names_of_their_own(run: str) -> None:
+    name = layout.effect_name(run, "ab" * 16)
+    assert layout.is_probe(name)
+    assert layout.parse(name).kind == "effect"
+    assert not layout.is_probe(layout.effect_name(f"{run}-2", "ab" * 16))
+    assert not layout.is_probe(layout.record_name(run, 1))

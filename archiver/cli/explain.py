@@ -14,7 +14,8 @@ def first_use(made: Initialised) -> Iterator[str]:
     """What was made without being asked for in so many words."""
     yield from created(made)
     yield from backup(made.keys)
-    yield beside_store(made)
+    if not made.remote:
+        yield beside_store(made)
     yield ""
 
 
@@ -38,6 +39,17 @@ def backup(keys: Keys) -> Iterator[str]:
         "restore RUN --store STORE --identity FILE --writers FILE."
     )
     yield f"  cp -p {shlex.join(map(str, (keys.identity_file, keys.signing_file)))} /media/backup/"
+
+
+def left(made: Initialised) -> Iterator[str]:
+    """Probes that stay: that these credentials may not delete is as it should be."""
+    if made.left:
+        yield (
+            "These credentials may not delete, which is the safe case for a writer; so the probes stay, "
+            "tagged `live`, and nothing ever reads them:"
+        )
+        for name in made.left:
+            yield f"  {name}"
 
 
 def beside_store(made: Initialised) -> str:

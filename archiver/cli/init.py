@@ -4,59 +4,122 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from archiver.cli.options import ConfigOption, JsonOption, config_flag
 
+if TYPE_CHECKING:
+    from archiver.config import Settings
+    from archiver.setup import Initialised
+
 
 def init(
     store: Annotated[
         str | None,
-        typer.Argument(help="Folder of the store; without it, one in the data home.", metavar="STORE"),
+        typer.Argument(
+            help="Folder or s3://BUCKET/PREFIX of the store; without it, a folder in the data home.",
+            metavar="STORE",
+        ),
     ] = None,
+    region: Annotated[
+        str | None, typer.Option("--region", help="AWS region of the bucket.", metavar="REGION")
+    ] = None,
+    endpoint_url: Annotated[
+        str | None,
+        typer.Option("--endpoint-url", help="Address of an S3 server that is not AWS.", metavar="URL"),
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="Profile of the AWS configuration.", metavar="NAME")
+    ] = None,
+    recipient: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--recipient",
+            "-r",
+            help="Who else can open what is saved: age1… or the ARN of a KMS key; repeatable.",
+            metavar="RECIPIENT",
+        ),
+    ] = None,
+    without_fencing: Annotated[
+        bool,
+        typer.Option(
+            "--without-fencing",
+            help="Go on with a store that ignores conditional writes: two writers of one run can both win.",
+        ),
+    ] = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Set up a store, keys and a configuration.
 
-    Proves a round trip before it is done. Keys that are there are used and never overwritten. The
-    configuration is written to --config, else to archiver.toml in the configuration home.
+    Proves a round trip, and that of two writers of one name one is refused, before it is done. Keys that are
+    there are used and never overwritten. The configuration is written to --config, else to archiver.toml in
+    the configuration home. AWS credentials come from where the AWS tools look for them.
     """
     from datetime import UTC, datetime
 
-    from archiver.cli import explain, output
+    from archiver.cli import output
     from archiver.config import FILE_NAME, asked_for, config_home, load
     from archiver.setup import initialise
-    from archiver.setup.initialise import default_store
+    from archiver.setup.contents import default_store
 
     target = asked_for(config_flag(config)) or config_home() / FILE_NAME
-    made = initialise(
-        store or default_store(), target, settings=load(without_file=True), now=datetime.now(UTC)
-    )
+    flags: dict[str, dict[str, Any]] = {
+        "store": _given(region=region, endpoint_url=endpoint_url, profile=profile),
+        "keys": _given(recipients=tuple(recipient) if recipient else None),
+    }
+    if without_fencing:
+        flags["store"]["fencing"] = False
+    settings = load(flags=flags, without_file=True)
+    made = initialise(store or default_store(), target, settings=settings, now=datetime.now(UTC))
+    for warning in made.warnings:
+        output.problem("warning", warning, None, style="1;33")
     if as_json:
-        output.document(
-            {
-                "store": made.store,
-                "store_id": made.store_id,
-                "config": str(made.config),
-                "new_store": made.new_store,
-                "new_identity": made.new_identity,
-                "new_signing_key": made.new_signing_key,
-                **explain.public_facts(made.keys),
-            }
-        )
-        return
+        output.document(_document(made, settings))
+    else:
+        _say(made, target)
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _document(made: Initialised, settings: Settings) -> dict[str, Any]:
+    from archiver.cli import explain
+
+    return {
+        "store": made.store,
+        "store_id": made.store_id,
+        "config": str(made.config),
+        "new_store": made.new_store,
+        "new_identity": made.new_identity,
+        "new_signing_key": made.new_signing_key,
+        "fencing": settings.store.fencing,
+        "probes_left": list(made.left),
+        "warnings": list(made.warnings),
+        **explain.public_facts(made.keys),
+    }
+
+
+def _say(made: Initialised, target: Path) -> None:
+    from archiver.cli import explain, output
+
     for text in explain.created(made):
         output.line(text)
     output.line("Sealed, signed, stored, read back, opened and verified a probe: the store works.")
+    for text in explain.left(made):
+        output.line(text)
     if made.new_identity or made.new_signing_key:
         for text in explain.backup(made.keys):
             output.line(text)
-    output.line(explain.beside_store(made))
-    if not _found(target):
-        output.line(f"Use it with --config {shlex.quote(str(target))}, or set ARCHIVER_CONFIG.")
+    if not made.remote:
+        output.line(explain.beside_store(made))
+    where = "" if _found(target) else f" --config {shlex.quote(str(target))}"
+    if where:
+        output.line(f"Use it with{where}, or set ARCHIVER_CONFIG.")
+    output.line(f"Next: archiver doctor{where} looks at what the store enforces.")
 
 
 def _found(config: Path) -> bool:

@@ -28,25 +28,17 @@ from archiver.errors import (
     ObjectNotFoundError,
     StoreUnreachableError,
 )
-from archiver.setup import keys
-from archiver.setup.initialise import (
-    Initialised,
-    default_store,
-    has_name,
-    holds_objects,
-    holds_runs,
-    initialise,
-    name_store,
-)
-from archiver.setup.remote import store_options
+from archiver.setup import contents, keys
+from archiver.setup.contents import default_store, holds_objects, holds_runs
+from archiver.setup.initialise import Initialised, initialise, name_store
+from archiver.setup.remote import is_remote, store_options
+from archiver.setup.standing import standing_warnings
 from archiver.sign import SigningKey
 from archiver.store import ObjectStore, open_store
 from archiver.writers import Writers
 
 if TYPE_CHECKING:
     from archiver.redact import ExactValue
-
-MAX_STORE_DOCUMENT = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +123,8 @@ def open_setup(
             remedy=_restore_keys(),
         )
     writers = Writers.load(settings.keys.writers, own=signing_key.public if signing_key else None)
+    if need == "write":
+        warnings = (*warnings, *standing_warnings(settings, store, recipients, identities))
     return Setup(store, store_id, recipients, identities, signing_key, writers, settings, made, warnings)
 
 
@@ -165,7 +159,7 @@ def _first_use(settings: Settings, interactive: bool, now: datetime) -> Initiali
             "there is no identity or no signing key yet, and nobody is here to keep a backup of new ones",
             remedy="run `archiver init` once, or name store.url and keys.identities in archiver.toml",
         )
-    if has_keys and has_name(store):
+    if has_keys and contents.has_name(store):
         return None
     config = None if settings.file or settings.keys.identities else config_home() / FILE_NAME
     return initialise(default_store(), config, settings=settings, now=now)
@@ -180,8 +174,10 @@ def _store_id(
     writes it again.
     """
     try:
-        found = layout.parse_store_document(store.read(layout.STORE, limit=MAX_STORE_DOCUMENT))
+        found = contents.store_id(store)
     except (ObjectNotFoundError, StoreUnreachableError) as error:
+        if isinstance(error, StoreUnreachableError) and is_remote(store):
+            raise
         if holds_runs(store):
             return _configured_id(store, settings, need)
         if settings.store.url is None:
@@ -222,7 +218,13 @@ def _configured_id(
 def _no_store(url: str, settings: Settings) -> ConfigError:
     target = config_home() / FILE_NAME
     taken = settings.file is not None or exists(target)
-    remedy = f"`archiver init {shlex.quote(url)}{' --config FILE' if taken else ''}` makes one"
+    flags = [
+        *(("--region", settings.store.region) if settings.store.region else ()),
+        *(("--endpoint-url", settings.store.endpoint_url) if settings.store.endpoint_url else ()),
+        *(("--profile", settings.store.profile) if settings.store.profile else ()),
+        *(("--config", "FILE") if taken else ()),
+    ]
+    remedy = f"`{shlex.join(['archiver', 'init', url, *flags])}` makes one"
     if taken:
         remedy += ", where FILE is the new configuration to write"
     return ConfigError(f"there is no store at {url}", remedy=remedy)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from archiver.aws.options import AwsOptions
 from archiver.config import Settings
-from archiver.store import S3Options
+from archiver.store import ObjectStore, S3Options
 
 
 def store_options(settings: Settings) -> S3Options:
     """How the configured store is reached, if it is one on S3."""
     store = settings.store
     return S3Options(_aws(settings, store.endpoint_url), store.checksums, store.part_size)
+
+
+def is_remote(store: ObjectStore) -> bool:
+    """Whether the store lies on a server, and not in a folder."""
+    return not store.url.startswith("file:")
 
 
 def kms_options(settings: Settings) -> AwsOptions:
