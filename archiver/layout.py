@@ -225,7 +225,7 @@ def _digits(seq: int) -> str:
 
 def _parsed(kind: Kind, match: re.Match[str]) -> ParsedName:
     found = match.groupdict()
-    seq = int(found["seq"]) if "seq" in found else None
+    seq = None if "seq" not in found else int(found["seq"])
     if seq == 0:
         raise InvalidNameError(f"{match[0]!r} has sequence number 0; numbers start at 1")
     at = None

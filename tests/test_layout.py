@@ -27,6 +27,7 @@ NAMES = st.one_of(
     st.builds(layout.record_name, _RUNS, _SEQS),
     st.builds(layout.bundle_name, _RUNS, _SEQS, _HEX16),
     st.builds(layout.effect_name, _RUNS, _HEX32),
+    st.builds(layout.note_name, _MOMENTS, _RUNS, _HEX16),
     st.builds(layout.index_name, _MOMENTS, _RUNS, _SEQS),
 )
 
@@ -40,6 +41,8 @@ def made_from(name: ParsedName) -> str:
             return layout.bundle_name(run, seq, random)
         case ParsedName(kind="effect", run=str(run), effect=str(effect)):
             return layout.effect_name(run, effect)
+        case ParsedName(kind="note", run=str(run), random=str(random), at=datetime() as at):
+            return layout.note_name(at, run, random)
         case ParsedName(kind="index", run=str(run), seq=int(seq), at=datetime() as at):
             return layout.index_name(at, run, seq)
     return layout.STORE
@@ -70,6 +73,7 @@ def test_names_are_those_of_the_format() -> None:
     assert layout.record_name("r", 7) == "records/r/00000007.age"
     assert layout.bundle_name("r", 7, "00ff" * 4) == "bundles/r/00000007-00ff00ff00ff00ff.tar.zst.age"
     assert layout.effect_name("r", "ab" * 16) == f"effects/r/{'ab' * 16}.age"
+    assert layout.note_name(at, "r", "00ff" * 4) == "notes/r/8230135599876-00ff00ff00ff00ff.age"
     assert layout.index_name(at, "a-b", 7) == "index/8230135599876-a-b-00000007"
     assert layout.parse("index/8230135599876-a-b-00000007") == ParsedName(
         "index", "a-b", 7, at=datetime(2026, 1, 31, 13, 0, 0, 123_000, tzinfo=UTC)
@@ -81,6 +85,7 @@ def test_parse_gives_back_what_was_made(run: str, seq: int, random: str, effect:
     assert layout.parse(layout.record_name(run, seq)) == ParsedName("record", run, seq)
     assert layout.parse(layout.bundle_name(run, seq, random)) == ParsedName("bundle", run, seq, random)
     assert layout.parse(layout.effect_name(run, effect)) == ParsedName("effect", run, effect=effect)
+    assert layout.parse(layout.note_name(at, run, random)) == ParsedName("note", run, random=random, at=at)
     assert layout.parse(layout.index_name(at, run, seq)) == ParsedName("index", run, seq, at=at)
 
 
@@ -124,6 +129,9 @@ def test_any_string_is_refused_or_made_so_itself(name: str) -> None:
         "records/../00000001.age",
         "/records/r/00000001.age",
         "bundles/r/00000001-ABCDEFABCDEFABCD.tar.zst.age",
+        "notes/8230135599876-00ff00ff00ff00ff.age",
+        "notes/r/823013559987-00ff00ff00ff00ff.age",
+        "notes/r/8230135599876-00FF00ff00ff00ff.age",
     ],
 )
 def test_other_strings_are_refused(name: str) -> None:
@@ -155,18 +163,25 @@ def test_other_wrong_parts_are_refused() -> None:
     for random in ("", "0" * 15, "0" * 17, "F" * 16, "0" * 15 + "\n"):
         with pytest.raises(InvalidNameError):
             layout.bundle_name("r", 1, random)
+        with pytest.raises(InvalidNameError):
+            layout.note_name(datetime(2026, 1, 1, tzinfo=UTC), "r", random)
     for effect in ("", "0" * 64, "G" * 32, "../x"):
         with pytest.raises(InvalidNameError):
             layout.effect_name("r", effect)
     for at in (datetime(2026, 1, 1), datetime(1969, 1, 1, tzinfo=UTC), datetime(2300, 1, 1, tzinfo=UTC)):  # noqa: DTZ001 - without a zone on purpose
         with pytest.raises(InvalidNameError):
             layout.index_name(at, "r", 1)
+        with pytest.raises(InvalidNameError):
+            layout.note_name(at, "r", "0" * 16)
 
 
 @given(_RUNS, st.lists(_MOMENTS, min_size=2, max_size=5))
-def test_the_newest_index_entry_sorts_first(run: str, moments: list[datetime]) -> None:
-    names = sorted(layout.index_name(at, run, 1) for at in moments)
-    assert [layout.parse(name).at for name in names] == sorted(moments, reverse=True)
+def test_the_newest_index_entry_and_note_sort_first(run: str, moments: list[datetime]) -> None:
+    for names in (
+        sorted(layout.index_name(at, run, 1) for at in moments),
+        sorted(layout.note_name(at, run, "0" * 16) for at in moments),
+    ):
+        assert [layout.parse(name).at for name in names] == sorted(moments, reverse=True)
 
 
 @given(_RUNS, _RUNS)
@@ -175,6 +190,7 @@ def test_a_prefix_holds_one_run_only(run: str, other: str) -> None:
         (layout.record_name(run, 1), layout.records_prefix(other)),
         (layout.bundle_name(run, 1, "0" * 16), layout.bundles_prefix(other)),
         (layout.effect_name(run, "0" * 32), layout.effects_prefix(other)),
+        (layout.note_name(datetime(2026, 1, 1, tzinfo=UTC), run, "0" * 16), layout.notes_prefix(other)),
     ):
         assert name.startswith(prefix) == (run == other)
 
