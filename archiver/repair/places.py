@@ -8,29 +8,31 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from archiver.transcripts.conversations import Conversations
-from archiver.transcripts.dialect import Call, Dialect, Facts, Problem, ToolResult
+from archiver.transcripts.dialect import Call, Dialect, Facts, Problem
 
 
 @dataclass(slots=True)
 class Place:
     """The end of one response and its results: `after` is its last item, `target` the next user message.
 
-    Items that are linked by ids get an item of their own behind `after`; others are added to `target`.
+    Where `apart`, results get items of their own behind `after`; else they are added to `target`.
     """
 
     after: int
-    linked: bool
+    apart: bool
     target: int | None = None
     unanswered: list[Call] = field(default_factory=list)
     moved: list[tuple[Call, Any, bool]] = field(default_factory=list)
     """Late results: their calls, what they hold, and whether it is an error."""
     message: str | None = None
     answering: bool = False
+    closed: bool = False
+    """True once what follows can hold no result of this response."""
 
     @property
     def own_item(self) -> bool:
         """True when the results need a new item."""
-        return self.linked or self.target is None
+        return self.apart or self.target is None
 
 
 @dataclass(slots=True)
@@ -66,11 +68,11 @@ def plan(items: Iterable[Any], dialect: Dialect, problems: Sequence[Problem]) ->
     """Decide where each of the `problems` is mended; reads every item once."""
     made = Plan()
     unanswered: set[tuple[int, str]] = set()
-    late: set[str] = set()
+    homes: dict[tuple[int, str], int] = {}
     for problem in problems:
-        _take(problem, made, unanswered, late)
+        _take(problem, made, unanswered, homes)
     if unanswered or made.drop:
-        for place in _Finder(made, dialect, unanswered, late).places(items):
+        for place in _Finder(made, dialect, unanswered, homes).places(items):
             if place.own_item:
                 made.behind[place.after].append(place)
             elif place.target is not None:
@@ -78,14 +80,16 @@ def plan(items: Iterable[Any], dialect: Dialect, problems: Sequence[Problem]) ->
     return made
 
 
-def _take(problem: Problem, made: Plan, unanswered: set[tuple[int, str]], late: set[str]) -> None:
+def _take(
+    problem: Problem, made: Plan, unanswered: set[tuple[int, str]], homes: dict[tuple[int, str], int]
+) -> None:
     call_id = problem.call_id or ""
     if problem.code == "unanswered_call":
         unanswered.add((problem.item, call_id))
     elif problem.code in ("orphan_result", "duplicate_result", "misplaced_result"):
         made.drop[problem.item][call_id] += 1
-        if problem.code == "misplaced_result":
-            late.add(call_id)
+        if problem.home is not None:
+            homes[problem.item, call_id] = problem.home
     elif problem.code in ("empty_text", "bad_text"):
         made.sound.add(problem.item)
     elif problem.code == "dangling_parent" and problem.ref is not None:
@@ -98,16 +102,21 @@ class _Finder:
     """Follows the responses of each conversation as the dialect's judge does."""
 
     def __init__(
-        self, made: Plan, dialect: Dialect, unanswered: set[tuple[int, str]], late: set[str]
+        self,
+        made: Plan,
+        dialect: Dialect,
+        unanswered: set[tuple[int, str]],
+        homes: dict[tuple[int, str], int],
     ) -> None:
         self._plan = made
         self._dialect = dialect
         self._unanswered = unanswered
-        self._late = late
+        self._homes = homes
+        """For each late result, by its item and call id, the item of its call."""
+        self._late = {(home, call_id) for (_, call_id), home in homes.items()}
         self._now: dict[str | None, Place] = {}
         self._wanted: list[Place] = []
-        self._called: dict[str, tuple[Call, Place]] = {}
-        self._homes: set[str] = set()
+        self._called: dict[tuple[int, str], tuple[Call, Place]] = {}
         self._conversations = Conversations()
 
     def places(self, items: Iterable[Any]) -> Iterator[Place]:
@@ -118,7 +127,7 @@ class _Finder:
             conversation = self._conversations.of(facts, own, parent)
             if facts.role == "assistant":
                 self._response(index, facts, conversation, linked=own is not None)
-            elif facts.role in ("user", "tool"):
+            elif facts.role != "meta":
                 self._answer(index, item, facts, conversation)
         seen: set[int] = set()
         for place in self._wanted:
@@ -128,11 +137,9 @@ class _Finder:
 
     def _response(self, index: int, facts: Facts, conversation: str | None, *, linked: bool) -> None:
         place = self._now.get(conversation)
-        goes_on = place is not None and (
-            not place.answering or (facts.message is not None and facts.message == place.message)
-        )
-        if place is None or not goes_on:
-            place = self._now[conversation] = Place(index, linked)
+        if place is None or not self._goes_on(place, facts):
+            apart = linked or self._dialect.results != "together"
+            place = self._now[conversation] = Place(index, apart)
         place.after, place.target = index, None
         place.message = facts.message
         place.answering = False
@@ -140,26 +147,33 @@ class _Finder:
             if (index, call.id) in self._unanswered:
                 place.unanswered.append(call)
                 self._wanted.append(place)
-            elif call.id in self._late and call.id not in self._homes:
-                # The first call counts: the same line may stand in the file again.
-                self._homes.add(call.id)
-                self._called[call.id] = (call, place)
+            elif (index, call.id) in self._late:
+                self._called[index, call.id] = (call, place)
                 self._wanted.append(place)
+
+    def _goes_on(self, place: Place, facts: Facts) -> bool:
+        """True for a further piece of the response that `place` is the end of."""
+        if self._dialect.results == "next":
+            return False
+        return not place.answering or (facts.message is not None and facts.message == place.message)
 
     def _answer(self, index: int, item: Any, facts: Facts, conversation: str | None) -> None:
         kept = self._kept(index, item)
         place = self._now.get(conversation)
-        if place is not None:
+        if place is not None and facts.role != "system":
             place.answering = True
             if kept and place.target is None:
                 place.target = index
-            if facts.results:
+        if place is not None:
+            place.closed = place.closed or (self._dialect.results == "next" and not facts.results)
+            if facts.results and not place.closed:
                 place.after = index
         for result in facts.results if index in self._plan.drop else ():
-            if result.call_id in self._called and self._is_late(index, result):
-                call, home = self._called.pop(result.call_id)
+            home = self._homes.get((index, result.call_id))
+            if home is not None and (home, result.call_id) in self._called:
+                call, found = self._called.pop((home, result.call_id))
                 content = self._dialect.result_content(item, result.call_id)
-                home.moved.append((call, content, result.is_error))
+                found.moved.append((call, content, result.is_error))
 
     def _kept(self, index: int, item: Any) -> bool:
         if index not in self._plan.drop or self._plan.dropped(index, item, self._dialect) is not None:
@@ -168,6 +182,3 @@ class _Finder:
         if own is not None:
             self._plan.gone[own] = parent
         return False
-
-    def _is_late(self, index: int, result: ToolResult) -> bool:
-        return self._plan.drop[index][result.call_id] > 0

@@ -12,10 +12,10 @@ from archiver.model import Checkpoint, Items, TranscriptPart
 from archiver.repair.places import Place, Plan, plan
 from archiver.scratch import Scratch
 from archiver.transcripts import get_dialect
-from archiver.transcripts.dialect import Dialect, Problem
+from archiver.transcripts.dialect import SYNTHETIC, Dialect, Problem
 
 INTERRUPTED: Final = (
-    "[synthetic result: the run was interrupted before a result of this call was recorded, so its outcome is "
+    f"{SYNTHETIC}the run was interrupted before a result of this call was recorded, so its outcome is "
     "unknown. Find out what it did before you repeat it.]"
 )
 """What an agent reads in place of the result that nobody recorded."""
@@ -163,7 +163,7 @@ class _Emitter:
                 yield self._new(mended)
             self._remember(linked, kept=mended is not None)
             for place in self._plan.behind.get(index, ()):
-                yield self._new(self._answer(place, linked))
+                yield from map(self._new, self._answers(place, linked))
 
     def _new(self, item: Any) -> bytes:
         self.changed = True
@@ -207,6 +207,16 @@ class _Emitter:
             self._links[own] = parent
         elif self._dialect.facts(item).branch is None:
             self._last = own
+
+    def _answers(self, place: Place, after: Any) -> Iterator[Any]:
+        """New items that hold the place's results."""
+        if self._dialect.results == "together":
+            yield self._answer(place, after)
+            return
+        for call in place.unanswered:
+            yield self._dialect.error_results([call], after, INTERRUPTED)
+        for call, content, is_error in place.moved:
+            yield self._dialect.error_results([call], after, content, is_error=is_error)
 
     def _answer(self, place: Place, after: Any) -> Any:
         """A new item that holds the place's results; what followed `after` follows it from now on."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from archiver.transcripts import blocks, sealed
 from archiver.transcripts.checks import text_problems, with_sound_text
-from archiver.transcripts.dialect import Blob, Call, Facts, Path, Problem, Role
+from archiver.transcripts.dialect import Blob, Call, Facts, Path, Problem, Results, Role
 from archiver.transcripts.pairing import Pairing
 from archiver.transcripts.places import at
 from archiver.transcripts.typed import typed
@@ -19,6 +19,7 @@ class AnthropicMessages:
     """Anthropic Messages; results stand in the next user message, server tools answer themselves."""
 
     name = "anthropic-messages"
+    results: Results = "together"
 
     def facts(self, item: Any) -> Facts:
         if not isinstance(item, dict):

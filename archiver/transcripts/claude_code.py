@@ -15,7 +15,7 @@ from typing import Any
 from archiver.transcripts import blocks, sealed
 from archiver.transcripts.checks import with_sound_text
 from archiver.transcripts.conversations import INLINE
-from archiver.transcripts.dialect import Blob, Call, Facts, Path, Problem
+from archiver.transcripts.dialect import Blob, Call, Facts, Path, Problem, Results
 from archiver.transcripts.places import at, put
 from archiver.transcripts.session_judge import SessionJudge
 from archiver.transcripts.typed import typed
@@ -54,6 +54,7 @@ class ClaudeCode:
     """Claude Code sessions; the order is the file's, the tree is that of `uuid` and `parentUuid`."""
 
     name = "claude-code"
+    results: Results = "together"
 
     def facts(self, item: Any) -> Facts:
         if not isinstance(item, dict):

@@ -15,11 +15,16 @@ class Conversations:
 
     def __init__(self) -> None:
         self._roots: dict[int, str] = {}
+        self._started = 0
 
     def of(self, facts: Facts, own: str | None, parent: str | None) -> str | None:
-        """The conversation of the next item, given its own id and its parent's; None is the main one."""
+        """The conversation of the next item, given its own id and its parent's; None is the main one.
+
+        Of several that follow each other, the first is the main one and the others go by number.
+        """
+        self._started += facts.starts
         if facts.branch is None:
-            return None
+            return str(self._started) if self._started > 1 else None
         root = self._roots.get(hash(parent), "") if parent else (own or "")
         if own:
             self._roots[hash(own)] = root

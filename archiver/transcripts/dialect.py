@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 Role = Literal["system", "user", "assistant", "tool", "meta"]
+Results = Literal["together", "apart", "next"]
+"""How a format holds results: all of a response `together` in the next user message; `apart`, each an item of
+its own anywhere behind its call; or each an item of its own, `next` to the item with the calls."""
+SYNTHETIC: Final = "[synthetic result: "
+"""How a result begins that nobody recorded: in formats without a flag for errors, the text has to tell."""
 Path = tuple[str | int, ...]
 """Where a leaf sits inside one item: object keys and array indexes, outermost first."""
 
@@ -36,6 +41,8 @@ class Usage(NamedTuple):
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_cached: int = 0
+    cost: float = 0.0
+    """US dollars of this response alone, where it states them."""
 
 
 class Facts(NamedTuple):
@@ -64,6 +71,8 @@ class Facts(NamedTuple):
     git_branch: str | None = None
     model: str | None = None
     harness: str | None = None
+    starts: bool = False
+    """True where a conversation begins that has nothing to do with the one before it in the same file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +104,15 @@ class Problem:
     call_id: str | None = None
     ref: str | None = None
     """The id that leads nowhere, of a `dangling_parent`; `relinked(item, {ref: None})` mends it."""
+    home: int | None = None
+    """The item of its call, of a `misplaced_result`."""
 
 
 class Dialect(Protocol):
     """One transcript format. All methods are pure; an edit returns a new item, its argument stays."""
 
     name: str
+    results: Results
 
     def facts(self, item: Any) -> Facts:
         """What the item says; never raises on an item of unexpected shape (role `meta`)."""
@@ -140,6 +152,7 @@ class Dialect(Protocol):
         """A new, marked synthetic item that answers `calls` with an error; `after` is the item before it.
 
         Where `text` is the content of a result, also blocks, it takes over one that stood at a wrong place.
+        Unless results stand `together`, `calls` holds one call.
         """
 
     def with_results(self, item: Any, calls: Sequence[Call], text: Any, *, is_error: bool = True) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from archiver.transcripts.dialect import Blob, Call, Facts, Path, Problem
+from archiver.transcripts.dialect import Blob, Call, Facts, Path, Problem, Results
 
 _FACTS = Facts("meta")
 
@@ -14,6 +14,7 @@ class Opaque:
     """Any other JSON, JSONL or text: redacted and kept whole."""
 
     name = "opaque"
+    results: Results = "together"
 
     def facts(self, item: Any) -> Facts:
         return _FACTS

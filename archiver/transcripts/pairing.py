@@ -57,7 +57,8 @@ class Pairing:
                 self._problem("duplicate_result", item, call_id, "the call was answered before")
             return
         if call_id in self._late:
-            self._problem("misplaced_result", item, call_id, "the result is not in the next user message")
+            detail = "the result is not in the next user message"
+            self.problems.append(Problem("misplaced_result", item, detail, call_id, home=self._late[call_id]))
         elif call_id not in self._open and call_id not in self._excused:
             self._problem("orphan_result", item, call_id, "no call has this id")
             return
