@@ -18,6 +18,12 @@ $(VENV)/.installed: pyproject.toml
 	.demo/venv/bin/python -m pip install --quiet .
 	touch $@
 
+# The KMS that tests talk to. In an environment of its own: beside a newer boto3, pip picks an old version of it.
+.ministack/.installed: Makefile
+	$(PYTHON) -m venv .ministack
+	.ministack/bin/python -m pip install --quiet ministack==1.5.33
+	touch $@
+
 demo: .demo/venv/.installed  ## archive, list, show and restore the sample run
 	.demo/venv/bin/python -m pip install --quiet --no-deps --force-reinstall .
 	sh examples/demo.sh .demo/venv/bin .demo/run
@@ -31,18 +37,19 @@ check: $(VENV)/.installed  ## format, lint, types, import contracts, schemas
 	$(BIN)/lint-imports
 	$(BIN)/python tests/generate_schemas.py --check
 
-unit: $(VENV)/.installed  ## unit, contract, property and end-to-end tests
+unit: $(VENV)/.installed .ministack/.installed  ## unit, contract, property and end-to-end tests
 	$(BIN)/pytest -n auto -m "not soak"
 
 wheel: $(VENV)/.installed  ## the built wheel in a clean environment
 	sh tests/check_wheel.sh $(BIN)/python
 
-soak: $(VENV)/.installed  ## long fuzz, kill and load runs
+soak: $(VENV)/.installed .ministack/.installed  ## long fuzz, kill and load runs
 	$(BIN)/pytest -m soak
 
 bench: $(VENV)/.installed  ## speed and memory, as ratios within one run
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/pipeline.py
+	$(BIN)/python benchmarks/age_speed.py
 
 schemas: $(VENV)/.installed  ## write the JSON Schemas from the models
 	$(BIN)/python tests/generate_schemas.py
@@ -52,4 +59,4 @@ format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf .demo $(VENV) dist build
+	rm -rf .demo .ministack $(VENV) dist build

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from servers import ministack as ministacks
 from servers import seaweed as seaweedfs
+from servers.ministack import Caller, Ministack
 from servers.seaweed import Seaweed
 
 
@@ -66,6 +68,38 @@ def aws_environment(monkeypatch: pytest.MonkeyPatch) -> Callable[[Seaweed, str],
             monkeypatch.setenv(name, value)
 
     return become
+
+
+@pytest.fixture(scope="session")
+def ministack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ministack]:
+    """The KMS of this test process; a test makes the keys and users that it changes."""
+    _need_ministack()
+    server = Ministack(tmp_path_factory.mktemp("ministack"))
+    try:
+        yield server.start()
+    finally:
+        server.kill()
+
+
+@pytest.fixture
+def kms_caller(ministack: Ministack, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Makes this process, for this test, that caller of KMS and nobody else; the root at first."""
+
+    def become(caller: Caller | None = None) -> None:
+        for name in [name for name in os.environ if name.startswith("AWS_")]:
+            monkeypatch.delenv(name)
+        for name, value in ministack.environment(caller).items():
+            monkeypatch.setenv(name, value)
+
+    become()
+    return become
+
+
+def _need_ministack() -> None:
+    if ministacks.binary() is None:
+        if os.environ.get("CI"):
+            pytest.fail("ministack is not installed: `make .ministack/.installed`")
+        pytest.skip("ministack is not installed: `make .ministack/.installed`")
 
 
 def _need_weed() -> None:
