@@ -27,6 +27,8 @@ OUTPUT: Final = 16
 """It holds a result over the output limit."""
 RESULT: Final = 32
 """It holds a result that is not small and no stub yet."""
+BOUND: Final = 64
+"""It holds reasoning that cannot go without what follows it, as long as the model sees either."""
 
 PENDING: Final = 0
 ANSWERED: Final = 1
@@ -61,6 +63,8 @@ class Outline:
         """Hashes of ids: each item's own (0: none), and each link from an item to another."""
         self.opening = -1
         """The item that the main conversation begins with (-1: none)."""
+        self.boundary = -1
+        """The last compaction marker: what stands before it the model never sees again (-1: none)."""
         self.last_text = ""
         self.files: dict[str, int] = {}
         """Files written with success, each with its latest call, oldest first."""
@@ -103,8 +107,10 @@ class Outline:
                 self._call(call)
             for result in facts.results:
                 flags |= self._result(index, result)
-            if facts.text and facts.branch is None:
+            if facts.text and facts.role == "assistant" and facts.branch is None:
                 self.last_text = facts.text
+        if facts.boundary and facts.branch is None:
+            self.boundary = index
         if self._dialect.fold(item) is not item:
             flags |= COPIES
         self.flags.append(flags)
@@ -115,7 +121,7 @@ class Outline:
     def _content_flags(self, item: Any, facts: Facts) -> int:
         flags = 0
         if facts.has_reasoning:
-            flags |= REASONING
+            flags |= REASONING | (BOUND if facts.bound else 0)
             if self._dialect.without_reasoning(item) is None:
                 flags |= ALONE
         for blob in self._dialect.blobs(item):
@@ -167,6 +173,7 @@ class Responses:
         self._numbers: dict[str | None, int] = {}
         self._now: list[int] = []
         self._message: list[str | None] = []
+        self._saying: list[bool] = []
         self._last = 0
 
     def respond(self, facts: Facts, conversation: str | None) -> int:
@@ -176,15 +183,24 @@ class Responses:
             number = self._numbers[conversation] = len(self._now)
             self._now.append(0)
             self._message.append(None)
-        if facts.role == "assistant" and (facts.message is None or facts.message != self._message[number]):
+            self._saying.append(False)
+        if facts.role == "assistant" and not self._goes_on(number, facts):
             before = self._now[number]
             self._now[number] = len(self.conversation)
             self._message[number] = facts.message
             self.conversation.append(number)
             self.ordinal.append(self.ordinal[before] + 1)
             self.more.append(0)
+        if facts.role != "meta":
+            self._saying[number] = facts.role == "assistant"
         self._last = self._now[number]
         return self._last
+
+    def _goes_on(self, number: int, facts: Facts) -> bool:
+        """True for a further piece of the response that its conversation is at."""
+        if facts.piece:
+            return self._saying[number]
+        return facts.message is not None and facts.message == self._message[number]
 
     def says_more(self) -> None:
         """The item just seen is more than reasoning."""

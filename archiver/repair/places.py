@@ -46,6 +46,8 @@ class Plan:
     into: dict[int, list[Place]] = field(default_factory=lambda: defaultdict(list))
     """Places whose results are added to this one."""
     sound: set[int] = field(default_factory=set)
+    unreasoned: set[int] = field(default_factory=set)
+    """Items whose reasoning goes."""
     dangling: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
     """Ids that an item links to and that no item has."""
     gone: dict[str, str | None] = field(default_factory=dict)
@@ -92,6 +94,8 @@ def _take(
             homes[problem.item, call_id] = problem.home
     elif problem.code in ("empty_text", "bad_text"):
         made.sound.add(problem.item)
+    elif problem.code in ("lone_reasoning", "foreign_reasoning"):
+        made.unreasoned.add(problem.item)
     elif problem.code == "dangling_parent" and problem.ref is not None:
         made.dangling[problem.item].append(problem.ref)
     elif problem.code == "bad_order":
@@ -117,6 +121,8 @@ class _Finder:
         self._now: dict[str | None, Place] = {}
         self._wanted: list[Place] = []
         self._called: dict[tuple[int, str], tuple[Call, Place]] = {}
+        self._early: dict[tuple[int, str], tuple[Any, bool]] = {}
+        """Results that stand ahead of their calls: what they hold, and whether it is an error."""
         self._conversations = Conversations()
 
     def places(self, items: Iterable[Any]) -> Iterator[Place]:
@@ -125,7 +131,7 @@ class _Finder:
             facts = self._dialect.facts(item)
             own, parent = self._dialect.link(item)
             conversation = self._conversations.of(facts, own, parent)
-            if facts.role == "assistant":
+            if facts.role == "assistant" or (facts.boundary and facts.calls):
                 self._response(index, facts, conversation, linked=own is not None)
             elif facts.role != "meta":
                 self._answer(index, item, facts, conversation)
@@ -150,6 +156,8 @@ class _Finder:
             elif (index, call.id) in self._late:
                 self._called[index, call.id] = (call, place)
                 self._wanted.append(place)
+                if (index, call.id) in self._early:
+                    self._move(index, call.id, *self._early[index, call.id])
 
     def _goes_on(self, place: Place, facts: Facts) -> bool:
         """True for a further piece of the response that `place` is the end of."""
@@ -170,10 +178,17 @@ class _Finder:
                 place.after = index
         for result in facts.results if index in self._plan.drop else ():
             home = self._homes.get((index, result.call_id))
-            if home is not None and (home, result.call_id) in self._called:
-                call, found = self._called.pop((home, result.call_id))
+            if home is not None:
                 content = self._dialect.result_content(item, result.call_id)
-                found.moved.append((call, content, result.is_error))
+                self._move(home, result.call_id, content, result.is_error)
+
+    def _move(self, home: int, call_id: str, content: Any, is_error: bool) -> None:
+        """Take a misplaced result to the call in the item `home`, now or once that is reached."""
+        if (home, call_id) in self._called:
+            call, place = self._called.pop((home, call_id))
+            place.moved.append((call, content, is_error))
+        else:
+            self._early.setdefault((home, call_id), (content, is_error))
 
     def _kept(self, index: int, item: Any) -> bool:
         if index not in self._plan.drop or self._plan.dropped(index, item, self._dialect) is not None:

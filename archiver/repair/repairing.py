@@ -31,9 +31,17 @@ _ACTIONS: Final = {
     "duplicate_result": ("dropped", "a second result of one call"),
     "misplaced_result": ("moved", "the result now stands behind its call"),
     "empty_text": ("dropped", "a text without content"),
-    "bad_text": ("mended", "lone surrogates became U+FFFD"),
+    "bad_text": ("mended", "lone surrogates became U+FFFD, and NULs in a tool's name went"),
     "dangling_parent": ("relinked", "the line now follows the one before it"),
     "bad_order": ("added", "a message that speaks for the lost beginning"),
+    "lone_reasoning": ("dropped", "reasoning without what followed it, which the provider refuses"),
+    "foreign_reasoning": ("dropped", "reasoning of another provider, which this one refuses"),
+}
+
+_BEYOND_REPAIR: Final = {
+    "duplicate_call": "two calls share one id, and nothing says which the results belong to",
+    "broken_seal": "nobody but the provider could write it again",
+    "unanswerable_call": "nothing can stand in for its result",
 }
 
 
@@ -119,11 +127,9 @@ class _Mender:
         if problem.code == "unanswered_call" and problem.call_id in self._pending:
             return "the call waits for a person's approval"
         doubled = problem.code == "misplaced_result" and problem.call_id in self._doubled
-        if problem.code == "duplicate_call" or doubled:
-            return "two calls share one id, and nothing says which the results belong to"
         if problem.code == "bad_text" and problem.call_id is not None:
             return "a tool name cannot be changed without changing what was called"
-        return None
+        return _BEYOND_REPAIR.get("duplicate_call" if doubled else problem.code)
 
     def _write(self, items: Items, made: Plan) -> Items | None:
         """The mended items in a private file; None when nothing changed."""
@@ -181,6 +187,8 @@ class _Emitter:
                 mended = self._filled(place, mended)
             if index in self._plan.sound:
                 mended = self._sound(mended)
+        if mended is not None and index in self._plan.unreasoned:
+            mended = self._dialect.without_reasoning(mended)
         return mended
 
     def _sound(self, item: Any) -> Any | None:

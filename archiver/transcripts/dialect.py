@@ -25,6 +25,8 @@ class Call(NamedTuple):
     arguments: Any
     answered_elsewhere: bool = False
     """True when no result item is due: a server tool, a terminal call, an approval that waits."""
+    kind: str = ""
+    """What kind of call it is, in formats where that decides what a result looks like."""
 
 
 class ToolResult(NamedTuple):
@@ -71,6 +73,10 @@ class Facts(NamedTuple):
     git_branch: str | None = None
     model: str | None = None
     harness: str | None = None
+    piece: bool = False
+    """True for a piece of a response that names no id of it: adjacent pieces are one response."""
+    bound: bool = False
+    """True for reasoning that cannot go without what follows it, nor that without the reasoning."""
     starts: bool = False
     """True where a conversation begins that has nothing to do with the one before it in the same file."""
 
@@ -98,6 +104,10 @@ class Problem:
         "bad_text",
         "dangling_parent",
         "bad_order",
+        "lone_reasoning",
+        "foreign_reasoning",
+        "broken_seal",
+        "unanswerable_call",
     ]
     item: int
     detail: str

@@ -64,6 +64,7 @@ class Surveyor:
         self._home: str | None = None
         self._home_known = False
         self._message: str | None = None
+        self._saying = False
         self._commands: dict[str, str] = {}
 
     def see(self, item: Any) -> Facts:
@@ -80,15 +81,17 @@ class Surveyor:
 
     def _turn(self, facts: Facts) -> None:
         """A turn is one model response; those of side conversations belong to the turn of the main one."""
-        if facts.role not in ("user", "assistant"):
+        if facts.role == "meta":
             return
         if not self._home_known:
             self._home, self._home_known = facts.branch, True
-        if facts.branch != self._home or facts.role != "assistant":
+        if facts.branch != self._home:
             return
-        if facts.message is None or facts.message != self._message:
-            self._out.facts.turns += 1
-        self._message = facts.message
+        before, self._saying = self._saying, facts.role == "assistant"
+        if self._saying:
+            same = facts.message is not None and facts.message == self._message
+            self._out.facts.turns += not (before if facts.piece else same)
+            self._message = facts.message
 
     def _call(self, call: Call) -> None:
         self._tasks.called(call)
