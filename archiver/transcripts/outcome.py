@@ -1,0 +1,22 @@
+"""How a call ended, told by its text alone: for formats whose results have no flag for an error."""
+
+from __future__ import annotations
+
+import re
+
+from archiver.transcripts.dialect import SYNTHETIC
+
+_WORD = r'(?:[A-Za-z0-9_.:/-]+|"(?:[^"\\]|\\.)*")'
+_FAILED = re.compile(
+    rf"\s*(?:{re.escape(SYNTHETIC)}"
+    r"|(?:fatal |internal )?error[ \t]*(?:[:(\[\n]|\Z)|[A-Za-z_.]{1,60}(?:Error|Exception):"
+    r"|Traceback \(most recent call last\)"
+    r"|(?:Exit code:?|exit status:?|Process exited with code) -?[1-9]"
+    rf'|\[archived result: {_WORD} "(?:[^"\\]|\\.)*"; (?:error|exit -?[1-9]))',
+    re.IGNORECASE,
+)
+
+
+def failed(text: str) -> bool:
+    """True for a result that begins as errors do, or with a failed exit; the stub of one counts as well."""
+    return _FAILED.match(text) is not None
