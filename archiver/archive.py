@@ -18,6 +18,7 @@ from archiver import (
     describe,
     freshness,
     layout,
+    newest,
     position,
     records,
     retention,
@@ -113,10 +114,9 @@ def archive(
         _check_ids(compacted.checkpoint.value, place)
         sealed = seal(redactor, compacted, place, setup, scratch, progress)
         progress.stage("store", sealed.size)
-        record = _commit(compacted, redactor, sealed, place, total, setup, now)
-    return Archived(
-        record, redactor.receipt(), compacted.report, tuple(dropped), warnings_of(record, redactor, dropped)
-    )
+        record, unfinished = _commit(compacted, redactor, sealed, place, total, setup, now)
+        warnings = (*warnings_of(record, redactor, dropped), *map(redactor.text, unfinished))
+    return Archived(record, redactor.receipt(), compacted.report, tuple(dropped), warnings)
 
 
 def _read(source: Source, options: Options) -> tuple[Transcript, int, list[Dropped]]:
@@ -199,8 +199,11 @@ def _commit(
     total: int,
     setup: Setup,
     now: Callable[[], datetime],
-) -> Record:
-    """Put the bundle, then the record that makes it a checkpoint: the record is the commit point."""
+) -> tuple[Record, tuple[str, ...]]:
+    """Put the bundle, then the record that makes it a checkpoint: the record is the commit point.
+
+    Returns it with the warnings of `commit`.
+    """
     stored = sum(info.size for info in setup.store.list(layout.bundles_prefix(place.run)))
     setup.settings.limits.check_run(place.run, stored + sealed.size)
     # Once more, with what the last scan found: the record repeats texts of the checkpoint.
@@ -220,12 +223,14 @@ def _commit(
         recorded_at=now(),
         software=f"checkpoint-archiver {__version__}",
     )
-    commit(record, setup, age_of_bundle=time.monotonic() - started)
-    return record
+    return record, commit(record, setup, age_of_bundle=time.monotonic() - started)
 
 
-def commit(record: Record, setup: Setup, *, age_of_bundle: float) -> None:
-    """Create the record under its number: `StaleWriterError` if another writer was first."""
+def commit(record: Record, setup: Setup, *, age_of_bundle: float) -> tuple[str, ...]:
+    """Create the record under its number: `StaleWriterError` if another writer was first.
+
+    Then leaves the hint for the list of the newest runs; that it could not is returned as a warning.
+    """
     if age_of_bundle > MAX_AGE_OF_BUNDLE:
         raise BundleTooOldError(
             f"the bundle of checkpoint {record.seq} of run {record.run} was put {age_of_bundle:.0f} s ago; "
@@ -242,6 +247,7 @@ def commit(record: Record, setup: Setup, *, age_of_bundle: float) -> None:
             f"another writer has committed checkpoint {record.seq} of run {record.run}; yours was not",
             remedy="archive again: it then follows the other one",
         ) from error
+    return newest.leave_hint(record, setup)
 
 
 def archive_rows(

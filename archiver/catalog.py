@@ -21,7 +21,7 @@ from archiver.errors import (
 from archiver.model.record import Record
 from archiver.parallel import in_order
 from archiver.records import Link
-from archiver.store import ObjectInfo, Remote
+from archiver.store import ObjectInfo, ObjectStore, Remote
 
 if TYPE_CHECKING:
     from archiver.setup import Setup
@@ -85,6 +85,11 @@ class Catalog:
         objects = self._run_objects(run)
         return self.read(run, *objects[-1]) if objects else None
 
+    def newest_of(self, run: str) -> Head | None:
+        """The same as one of `heads`: a damaged record comes with its error."""
+        objects = self._run_objects(run)
+        return self._head((run, *objects[-1])) if objects else None
+
     def chain(self, run: str, upto: int | None = None) -> Chain:
         """Every record of the run (or those up to a number), verified as one unbroken chain.
 
@@ -140,7 +145,8 @@ class Catalog:
         try:
             return Head(run, seq, record=self.read(run, seq, info).record)
         except ArchiverError as error:
-            return Head(run, seq, error=error)
+            # Its frames hold what was read: of many damaged runs that would be much.
+            return Head(run, seq, error=error.with_traceback(None))
 
     def _newest_objects(self) -> Iterator[tuple[str, int, ObjectInfo]]:
         """The last object of each run: names are sorted, so those of one run follow each other."""
@@ -157,19 +163,25 @@ class Catalog:
 
     def _objects(self, prefix: str) -> Iterator[tuple[str, int, ObjectInfo]]:
         """Records under a prefix; an object of another name is nobody's record, `verify` reports it."""
-        order = _Order()
-        for info in self._setup.store.list(prefix):
-            if not order.keeps(info.name):
-                raise StoreError(
-                    f"the store at {self._setup.store.url} lists its objects out of order, at {info.name}",
-                    remedy="use a store whose lists are sorted by name, as those of S3 are",
-                )
+        for info in listed(self._setup.store, prefix):
             try:
                 name = layout.parse(info.name)
             except InvalidNameError:
                 continue
             if name.kind == "record" and name.run is not None and name.seq is not None:
                 yield name.run, name.seq, info
+
+
+def listed(store: ObjectStore, prefix: str) -> Iterator[ObjectInfo]:
+    """The objects under a prefix; `StoreError` where the list is not in order."""
+    order = _Order()
+    for info in store.list(prefix):
+        if not order.keeps(info.name):
+            raise StoreError(
+                f"the store at {store.url} lists its objects out of order, at {info.name}",
+                remedy="use a store whose lists are sorted by name, as those of S3 are",
+            )
+        yield info
 
 
 class _Order:

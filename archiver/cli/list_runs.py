@@ -19,11 +19,23 @@ from archiver.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from archiver.catalog import Head
     from archiver.model import Record
+    from archiver.setup import Setup
 
 
 def list_runs(
+    newest: Annotated[
+        int | None,
+        typer.Option(
+            "--newest",
+            help="Only the N runs saved last, found quickly through hints; a run without a hint is missing.",
+            metavar="N",
+            min=1,
+        ),
+    ] = None,
     task: Annotated[str | None, typer.Option("--task", help="Only runs of this task.", metavar="ID")] = None,
     outcome: Annotated[
         Outcome | None, typer.Option("--outcome", help=f"Only runs that are {OUTCOMES}.", metavar="OUTCOME")
@@ -42,32 +54,75 @@ def list_runs(
 ) -> None:
     """List the newest checkpoint of each run.
 
+    Goes through all runs, unless `--newest` asks for a few. A run whose hint was never written, because its
+    writer died in that moment or could not, appears only in the full list.
+
     In a pipe each line has: run, number, saved at, outcome, task, stored bytes, credentials replaced, phase,
     note. A run whose record cannot be read is listed with its error, whatever is asked for.
     """
-    from archiver.catalog import Catalog
     from archiver.cli import output, problems
     from archiver.cli.program import described
 
     start = _moment(since) if since else None
     setup = open_for("read", config, store, identity, writers)
-    heads = [head for head in Catalog(setup).heads() if _wanted(head, task, outcome, start)]
-    heads.sort(key=_order)
-    broken = [head for head in heads if head.error is not None]
+    found = _Found(as_json)
+    stopped = _collect(setup, newest, lambda head: _wanted(head, task, outcome, start), found)
     if as_json:
-        output.document(
-            {
-                "runs": [head.record.document() for head in heads if head.record],
-                "errors": [{"run": h.run, "seq": h.seq, **described(h.error)} for h in broken if h.error],
-            }
-        )
+        errors = [{"run": h.run, "seq": h.seq, **described(h.error)} for h in found.broken if h.error]
+        output.document({"runs": found.shown(), "errors": errors, "stopped": stopped or None})
     else:
-        output.table(_COLUMNS, [_row(head) for head in heads], cut=("TASK", "PHASE", "NOTE"), middle=("RUN",))
-        if output.tty() and not heads:
+        output.table(_COLUMNS, found.shown(), cut=("TASK", "PHASE", "NOTE"), middle=("RUN",))
+        if output.tty() and not found.shown():
             output.line("No runs." if start is None and not task and not outcome else "No such runs.")
-    problems.report((f"run {h.run}, record {h.seq}: {h.error}", h.error) for h in broken if h.error)
-    if broken:
-        raise typer.Exit(max(head.error.exit_code for head in broken if head.error))
+    if stopped:
+        output.problem("note", stopped, None, style="1;33")
+    problems.report((f"run {h.run}, record {h.seq}: {h.error}", h.error) for h in found.broken if h.error)
+    if found.broken:
+        raise typer.Exit(max(head.error.exit_code for head in found.broken if head.error))
+
+
+def _collect(setup: Setup, newest: int | None, wanted: Callable[[Head], bool], found: _Found) -> str:
+    """Fill `found`; returns why the search ended early, if it did."""
+    if newest is None:
+        from archiver.catalog import Catalog
+
+        for head in Catalog(setup).heads():
+            if wanted(head):
+                found.add(head)
+        return ""
+    from archiver import newest as room
+
+    answer = room.newest(setup, newest, wanted)
+    for head in answer.heads:
+        found.add(head)
+    return answer.stopped
+
+
+class _Found:
+    """What is going to be shown, in as little memory as that takes: there may be very many runs."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+        self._rows: list[tuple[tuple[float, str], Any]] = []
+        self.broken: list[Head] = []
+
+    def add(self, head: Head) -> None:
+        from archiver import jsonio
+        from archiver.cli import output
+        from archiver.newest import place
+
+        if head.record is None:
+            self.broken.append(head)
+        if not self._as_json:
+            self._rows.append((place(head), _row(head)))
+        elif head.record is not None:
+            document = head.record.document()
+            self._rows.append((place(head), document if output.tty() else jsonio.held(document)))
+
+    def shown(self) -> list[Any]:
+        """Rows or documents, newest first; what cannot be read before all."""
+        self._rows.sort(key=lambda row: row[0])
+        return [row for _, row in self._rows]
 
 
 _COLUMNS = ("RUN", "NO", "SAVED (UTC)", "OUTCOME", "TASK", "STORED", "FOUND", "PHASE", "NOTE")
@@ -80,11 +135,6 @@ def _wanted(head: Head, task: str | None, outcome: str | None, start: datetime |
         and (outcome is None or record.outcome == outcome)
         and (start is None or record.recorded_at >= start)
     )
-
-
-def _order(head: Head) -> tuple[float, str]:
-    """Newest first; what cannot be read before all."""
-    return (-head.record.recorded_at.timestamp() if head.record else float("-inf"), head.run)
 
 
 def _row(head: Head) -> tuple[Any, ...]:

@@ -308,6 +308,12 @@ def test_filters_of_the_list(command: Command, work: Path) -> None:
     for options, expected in names.items():
         assert {row[0] for row in command("list", *options).rows} == expected
     assert [row[0] for row in command("list").rows] == ["c", "b", "a"]
+    assert [row[0] for row in command("list", "--newest", "2").rows] == ["c", "b"]
+    assert [row[0] for row in command("list", "--newest", "1", "--task", "t-a").rows] == ["a"]
+    assert command("list", "--newest", "0").code == 2
+    newest = command("list", "--newest", "9", "--json").json
+    assert newest == {**command("list", "--json").json, "stopped": None}
+    assert len(newest["runs"]) == 3
     assert command("list", "--task", "none", terminal=True).out == "No such runs.\n"
 
 
