@@ -1,4 +1,4 @@
-"""Whose signatures are believed, for which runs and from when to when; the list lives outside the store.
+"""Whose signatures are believed, on what and from when to when; the list lives outside the store.
 
     [[writer]]
     name = "build machines"
@@ -6,6 +6,10 @@
     runs = "ci-*"                              # shell pattern, "*" when absent
     valid_from = 2026-01-01T00:00:00Z          # optional
     distrusted_after = 2026-06-01T00:00:00Z    # optional, for a key that was stolen or retired
+
+    [[administrator]]                          # whose notes on rewritten headers are believed, on any run
+    name = "operations"
+    key = "ed25519:…"                          # valid_from and distrusted_after as above
 
 Times are compared with the moment at which the *store* says the record was written: a stolen key can sign any
 time it likes.
@@ -15,6 +19,7 @@ from __future__ import annotations
 
 import glob
 import tomllib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -41,36 +46,50 @@ def _checked_key(text: str) -> str:
     return text
 
 
-class Writer(Frozen):
-    """One line of the list."""
+class TrustedKey(Frozen):
+    """What every line of the list has."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
     key: Annotated[str, AfterValidator(_checked_key)]
-    runs: Annotated[str, Field(min_length=1)] = "*"
     valid_from: Utc | None = None
     distrusted_after: Utc | None = None
 
 
+class Writer(TrustedKey):
+    """A key whose records are believed."""
+
+    runs: Annotated[str, Field(min_length=1)] = "*"
+
+
+class Administrator(TrustedKey):
+    """A key whose notes are believed, about any run."""
+
+
 class _List(Frozen):
     writer: tuple[Writer, ...] = ()
+    administrator: tuple[Administrator, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Writers:
-    """The trusted writers; `source` is the file they were read from, None for the own key alone."""
+    """The trusted keys; `source` is the file they were read from, None for the own key alone."""
 
     trusted: tuple[Writer, ...] = ()
     source: Path | None = None
+    administrators: tuple[Administrator, ...] = ()
 
     @classmethod
     def load(cls, path: Path | None, *, own: str | None = None) -> Writers:
-        """The writers of the file; without one, `own` (the public signing key in use) alone is trusted.
+        """The keys of the file; without one, `own` (the public signing key in use) alone is trusted.
 
         Raises `ConfigError` naming file and key.
         """
+        if path is None and own is None:
+            return cls()
         if path is None:
-            return cls((Writer(name=OWN, key=own),) if own else ())
-        return cls(_read(path), path)
+            return cls((Writer(name=OWN, key=own),), None, (Administrator(name=OWN, key=own),))
+        found = _read(path)
+        return cls(found.writer, path, found.administrator)
 
     def judge(self, public: str, run: str, at: datetime) -> str:
         """The name of the writer that may have written `run` with this key at that moment.
@@ -90,38 +109,88 @@ class Writers:
                 public,
                 run,
             )
-        for writer in fitting:
-            if writer.distrusted_after is not None and at > writer.distrusted_after:
-                raise UntrustedWriterError(
-                    f"run {run} was written at {utc_text(at)} by {writer.name} ({public}), "
-                    f"distrusted after {utc_text(writer.distrusted_after)}",
-                    remedy="restore a checkpoint from before with --at; somebody else may hold this key",
-                )
-        early = [writer for writer in fitting if writer.valid_from is not None and at < writer.valid_from]
-        if len(early) == len(fitting):
+        _refuse_distrusted(
+            fitting,
+            f"run {run} was written",
+            at,
+            remedy="restore a checkpoint from before with --at; somebody else may hold this key",
+        )
+        return self._begun(fitting, f"run {run} was written", at)
+
+    def judge_administrator(self, public: str, where: str, at: datetime) -> str:
+        """The name of the administrator whose note `where` is, when the store got it at that moment.
+
+        Raises `UntrustedWriterError`. Who is distrusted as a writer is no longer believed in notes either: a
+        stolen key must not vouch for the time of what it forged.
+        """
+        known = [administrator for administrator in self.administrators if administrator.key == public]
+        if not known:
             raise UntrustedWriterError(
-                f"run {run} was written at {utc_text(at)} by {early[0].name} ({public}), "
+                f"{where} is signed by {public}, which is not a trusted administrator",
+                remedy=f"if you know whose key this is, {self._where()}:\n\n"
+                + administrator_entry("…", public),
+            )
+        writers = [writer for writer in self.trusted if writer.key == public]
+        _refuse_distrusted(
+            [*known, *writers],
+            f"{where} was signed",
+            at,
+            remedy="rekey again with a trusted key, or remove the note if nobody knows where it is from",
+        )
+        return self._begun(known, f"{where} was signed", at)
+
+    def is_timed(self, public: str) -> bool:
+        """Whether it matters when this key wrote something."""
+        dates = [(entry.valid_from, entry.distrusted_after) for entry in self.trusted if entry.key == public]
+        return any(date is not None for pair in dates for date in pair)
+
+    def _begun(self, entries: Sequence[TrustedKey], what: str, at: datetime) -> str:
+        """The name of the first of the entries that is valid by that moment."""
+        early = [entry for entry in entries if entry.valid_from is not None and at < entry.valid_from]
+        if len(early) == len(entries):
+            raise UntrustedWriterError(
+                f"{what} at {utc_text(at)} by {early[0].name} ({early[0].key}), "
                 f"trusted only from {utc_text(early[0].valid_from or at)}",
                 remedy=f"correct valid_from in {self.source} if that is wrong",
             )
-        return next(writer.name for writer in fitting if writer not in early)
+        return next(entry.name for entry in entries if entry not in early)
 
     def _refused(self, message: str, public: str, run: str) -> UntrustedWriterError:
-        where = (
+        return UntrustedWriterError(
+            message, remedy=f"if you know whose key this is, {self._where()}:\n\n{entry('…', public, run)}"
+        )
+
+    def _where(self) -> str:
+        return (
             f"add to {self.source}"
             if self.source
             else "write to a file and name it with --writers, or as keys.writers in archiver.toml "
             "(your own key then belongs there too)"
         )
-        return UntrustedWriterError(
-            message, remedy=f"if you know whose key this is, {where}:\n\n{entry('…', public, run)}"
-        )
+
+
+def _refuse_distrusted(entries: Iterable[TrustedKey], what: str, at: datetime, *, remedy: str) -> None:
+    for one in entries:
+        if one.distrusted_after is not None and at > one.distrusted_after:
+            raise UntrustedWriterError(
+                f"{what} at {utc_text(at)} by {one.name} ({one.key}), "
+                f"distrusted after {utc_text(one.distrusted_after)}",
+                remedy=remedy,
+            )
 
 
 def entry(name: str, public: str, run: str | None) -> str:
     """The lines of `writers.toml` that trust a key for exactly one run, or (None) for all."""
-    values = {"name": name, "key": public, "runs": "*" if run is None else glob.escape(run)}
-    return "[[writer]]\n" + "".join(f"{key} = {toml_text(value)}\n" for key, value in values.items())
+    return _table("writer", name=name, key=public, runs="*" if run is None else glob.escape(run))
+
+
+def administrator_entry(name: str, public: str) -> str:
+    """The lines of `writers.toml` that have the notes of a key believed."""
+    return _table("administrator", name=name, key=public)
+
+
+def _table(kind: str, **values: str) -> str:
+    return f"[[{kind}]]\n" + "".join(f"{key} = {toml_text(value)}\n" for key, value in values.items())
 
 
 def toml_text(text: str) -> str:
@@ -142,13 +211,13 @@ def _escape(character: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def _read(path: Path) -> tuple[Writer, ...]:
+def _read(path: Path) -> _List:
     try:
         with path.open("rb") as file:
             data = file.read(_MAX_FILE + 1)
         if len(data) > _MAX_FILE:
             raise ConfigError(f"{path} has more than {_MAX_FILE} bytes: it is no list of writers")
-        return _List.model_validate(tomllib.loads(data.decode("utf-8"))).writer
+        return _List.model_validate(tomllib.loads(data.decode("utf-8")))
     except OSError as error:
         raise ConfigError(
             f"the list of trusted writers {path} cannot be read: {error.strerror}",
@@ -159,7 +228,8 @@ def _read(path: Path) -> tuple[Writer, ...]:
         place = ".".join(str(part + 1) if isinstance(part, int) else part for part in first["loc"])
         raise ConfigError(
             f"{path}: {place}: {first['msg'].removeprefix('Value error, ')}",
-            remedy="an entry has name, key, runs, valid_from and distrusted_after; times carry a zone",
+            remedy="an entry has name, key, valid_from, distrusted_after and, for a writer, runs; times carry "
+            "a zone",
         ) from error
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is not TOML: {error}", remedy="correct the file") from error

@@ -9,13 +9,14 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from archiver.model import Checkpoint, Receipt, Record
+from archiver.model import Checkpoint, Note, Receipt, Record
 from archiver.model.manifest import Manifest
 
 FOLDER = Path(__file__).parent.parent / "schemas" / "v2"
 MODELS: dict[str, type[BaseModel]] = {
     "checkpoint": Checkpoint,
     "manifest": Manifest,
+    "note": Note,
     "receipt": Receipt,
     "record": Record,
 }

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from archiver.errors import ConfigError, UntrustedWriterError
 from archiver.sign import SigningKey
-from archiver.writers import OWN, Writers, entry, toml_text
+from archiver.writers import OWN, Writers, administrator_entry, entry, toml_text
 
 KEY = SigningKey.from_seed(b"\1" * 32).public
 OTHER = SigningKey.from_seed(b"\2" * 32).public
@@ -123,6 +123,7 @@ def test_the_remedy_names_the_file_and_can_be_pasted(tmp_path: Path) -> None:
         (f'[[writer]]\nname = "a"\nkey = "{KEY}"\nrun = "*"\n', "writer.1.run: Extra inputs"),
         (f'[[writer]]\nname = "a"\nkey = "{KEY}"\nvalid_from = 2026-01-01T00:00:00\n', "valid_from"),
         (f'[[writers]]\nname = "a"\nkey = "{KEY}"\n', "writers: Extra inputs"),
+        (f'[[administrator]]\nname = "a"\nkey = "{KEY}"\nruns = "*"\n', "administrator.1.runs: Extra inputs"),
         ("[[writer]\n", "is not TOML"),
         ("#" * (1 << 20) + "\n", "more than"),
     ],
@@ -145,3 +146,69 @@ def test_a_missing_list_is_not_an_empty_one(tmp_path: Path) -> None:
 def test_toml_text(text: str) -> None:
     if not any("\ud800" <= character <= "\udfff" for character in text):
         assert tomllib.loads(f"a = {toml_text(text)}")["a"] == text
+
+
+def administered(tmp_path: Path, text: str) -> Writers:
+    path = tmp_path / "writers.toml"
+    path.write_text(text)
+    return Writers.load(path, own=OTHER)
+
+
+def test_without_a_file_the_own_key_is_the_administrators_too() -> None:
+    assert Writers.load(None, own=KEY).judge_administrator(KEY, "notes/x", AT) == OWN
+    for writers in (Writers.load(None, own=OTHER), Writers.load(None)):
+        with pytest.raises(UntrustedWriterError, match=r"notes/x is signed by .+ not a trusted admin"):
+            writers.judge_administrator(KEY, "notes/x", AT)
+
+
+def test_a_writer_is_no_administrator_and_the_other_way_round(tmp_path: Path) -> None:
+    writer = administered(tmp_path, entry("ci", KEY, None))
+    with pytest.raises(UntrustedWriterError) as caught:
+        writer.judge_administrator(KEY, "notes/x", AT)
+    assert administrator_entry("…", KEY) in (caught.value.remedy or "")
+    administrator = administered(tmp_path, administrator_entry("ops", KEY))
+    assert administrator.judge_administrator(KEY, "notes/x", AT) == "ops"
+    with pytest.raises(UntrustedWriterError, match="not a trusted writer"):
+        administrator.judge(KEY, "run", AT)
+    with pytest.raises(UntrustedWriterError):
+        administrator.judge_administrator(OTHER, "notes/x", AT)  # the own key counts only without a list
+
+
+def test_the_suggested_administrator_is_believed(tmp_path: Path) -> None:
+    with pytest.raises(UntrustedWriterError) as caught:
+        administered(tmp_path, "").judge_administrator(KEY, "notes/x", AT)
+    suggested = (caught.value.remedy or "").split("\n\n", 1)[1]
+    assert administered(tmp_path, suggested).judge_administrator(KEY, "notes/x", AT) == "…"
+
+
+def test_an_administrator_has_times_as_a_writer_has(tmp_path: Path) -> None:
+    text = administrator_entry("ops", KEY) + (
+        "valid_from = 2026-02-01T00:00:00Z\ndistrusted_after = 2026-04-01T00:00:00Z\n"
+    )
+    writers = administered(tmp_path, text)
+    assert writers.judge_administrator(KEY, "notes/x", AT) == "ops"
+    with pytest.raises(UntrustedWriterError, match="trusted only from 2026-02-01"):
+        writers.judge_administrator(KEY, "notes/x", AT - 40 * DAY)
+    with pytest.raises(UntrustedWriterError, match="distrusted after 2026-04-01"):
+        writers.judge_administrator(KEY, "notes/x", AT + 40 * DAY)
+
+
+def test_a_distrusted_writer_is_not_believed_as_an_administrator_either(tmp_path: Path) -> None:
+    """Whoever stole the key could else vouch for the age of what he forged with it."""
+    text = entry("ci", KEY, "one run") + "distrusted_after = 2026-03-01T00:00:00Z\n"
+    writers = administered(tmp_path, text + administrator_entry("ops", KEY))
+    assert writers.judge_administrator(KEY, "notes/x", AT) == "ops"
+    with pytest.raises(UntrustedWriterError, match="distrusted after 2026-03-01"):
+        writers.judge_administrator(KEY, "notes/x", AT + timedelta(milliseconds=1))
+
+
+def test_whether_the_time_of_a_key_matters(tmp_path: Path) -> None:
+    plain = entry("ci", KEY, "a")
+    for text, timed in (
+        (plain, False),
+        (plain + entry("ci", OTHER, None) + "valid_from = 2026-02-01T00:00:00Z\n", False),
+        (plain + entry("ci", KEY, "b") + "valid_from = 2026-02-01T00:00:00Z\n", True),
+        (plain + "distrusted_after = 2026-02-01T00:00:00Z\n", True),
+    ):
+        assert administered(tmp_path, text).is_timed(KEY) == timed
+    assert not Writers.load(None, own=KEY).is_timed(KEY)

@@ -22,6 +22,7 @@ from archiver.model.checkpoint import (
 )
 from archiver.model.items import Items
 from archiver.model.member import Member
+from archiver.model.note import Note, Rekeyed
 from archiver.model.receipt import Finding, LeftOut, Receipt
 from archiver.model.record import (
     RECORD_FORMAT,
@@ -52,11 +53,13 @@ __all__ = [
     "JsonValue",
     "LeftOut",
     "Member",
+    "Note",
     "Outcome",
     "Plan",
     "PlanCounts",
     "Receipt",
     "Record",
+    "Rekeyed",
     "RetentionClass",
     "Sizes",
     "Spend",

@@ -1,0 +1,221 @@
+"""The notes of administrators: which headers of a run were rewritten, for whom, and how old the objects are.
+
+A rewritten object looks new to the store. A note says when it was written in truth, for exactly one payload
+under one name; so a writer who is distrusted since is still judged by the time of writing. Notes are signed
+before the headers change, and read only where something does not fit.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from archiver import jsonio, layout, signed
+from archiver.errors import (
+    ArchiverError,
+    ContextMismatchError,
+    InvalidNameError,
+    LimitExceededError,
+    ObjectNotFoundError,
+    RecordError,
+    StoreError,
+    UntrustedWriterError,
+)
+from archiver.model import utc_text
+from archiver.model.note import NOTE_FORMAT, Note, Rekeyed
+
+if TYPE_CHECKING:
+    from archiver.age import Identity, Recipient
+    from archiver.records import Link
+    from archiver.setup import Setup
+    from archiver.sign import SigningKey
+    from archiver.store import ObjectInfo
+
+PAYLOAD_TYPE = "application/vnd.checkpoint-archiver.note.v1+json"
+MAX_NOTE = 2 << 20
+"""Bytes a sealed note may have, on write and on read."""
+MAX_NOTES = 1000
+"""Notes of one run that are looked at."""
+
+_FORM = signed.Form("note", PAYLOAD_TYPE, NOTE_FORMAT, Note, MAX_NOTE)
+_PART = 512 << 10
+"""Bytes that the objects of one note may take, so that its recipients have room too."""
+_KEPT = 32
+"""Runs whose notes are kept in memory: more than are read at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Believed:
+    """A note that is authentic, about this run of this store, and signed by a trusted administrator."""
+
+    name: str
+    note: Note
+    administrator: str
+    """Name of the administrator, from the list of trusted keys."""
+
+    def about(self, name: str, payload_sha256: str) -> Rekeyed | None:
+        """What the note says of that very payload under that name."""
+        same = (one for one in self.note.objects if (one.name, one.payload_sha256) == (name, payload_sha256))
+        return next(same, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A note of a run, or the error that keeps it from being believed."""
+
+    name: str
+    believed: Believed | None = None
+    error: ArchiverError | None = None
+
+
+def encode(note: Note, key: SigningKey, recipients: Sequence[Recipient]) -> bytes:
+    """Sign and seal a note; `LimitExceededError` past `MAX_NOTE` bytes."""
+    sealed = signed.encode(_FORM, note, key, recipients)
+    if len(sealed) > MAX_NOTE:
+        raise LimitExceededError(
+            f"a note on run {note.run} would have {len(sealed)} bytes, more than {MAX_NOTE}",
+            remedy="seal to fewer recipients",
+        )
+    return sealed
+
+
+def decode(sealed: bytes, identities: Sequence[Identity], *, name: str) -> Note:
+    """Open, verify and only then parse the note that lies under `name`.
+
+    Whether the key `by` is an administrator's is for the caller to judge. Raises what `signed.decode` does,
+    or `ContextMismatchError` when an authentic note lies in another note's place.
+    """
+    opened = signed.decode(_FORM, sealed, identities, name)
+    note, place = opened.document, layout.parse(name)
+    if note.by != opened.public:
+        raise RecordError(f"{name} names another administrator than the key that signed it")
+    for one in note.objects:
+        if not _is_sealed_object_of(one.name, note.run):
+            raise RecordError(f"{name} speaks of an object that is none of its run")
+    if place.run != note.run or layout.note_name(note.at, note.run, place.random or "") != name:
+        raise ContextMismatchError(
+            f"{name} is in truth a note on run {note.run} of {utc_text(note.at)}: it was moved or copied"
+        )
+    return note
+
+
+def parts(objects: Iterable[Rekeyed]) -> Iterator[tuple[Rekeyed, ...]]:
+    """The objects in portions that fit into one note each."""
+    portion: list[Rekeyed] = []
+    size = 0
+    for one in objects:
+        length = len(jsonio.canonical(one.document()))
+        if portion and size + length > _PART:
+            yield tuple(portion)
+            portion, size = [], 0
+        portion.append(one)
+        size += length
+    if portion:
+        yield tuple(portion)
+
+
+@dataclass(slots=True)
+class _Slot:
+    """The notes of one run, read by one thread while the others wait."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    notes: tuple[Believed, ...] | None = None
+
+
+class Notes:
+    """Reads notes, each opened, its signature verified and its administrator judged before it counts."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._slots: dict[str, _Slot] = {}
+        self._lock = threading.Lock()
+
+    def examine(self, run: str) -> Iterator[Examined]:
+        """Every note of the run, the newest first; one that is not to be believed comes with its error.
+
+        Raises only what keeps the store from being read, and `LimitExceededError` for more than `MAX_NOTES`.
+        """
+        for count, info in enumerate(self._setup.store.list(layout.notes_prefix(run)), start=1):
+            if count > MAX_NOTES:
+                raise LimitExceededError(
+                    f"run {run} has more than {MAX_NOTES} notes, which no administrator writes",
+                    remedy=f"look at {layout.notes_prefix(run)} and remove what strangers put there",
+                )
+            try:
+                yield Examined(info.name, believed=self._read(info, run))
+            except InvalidNameError:
+                continue  # nobody's note; `verify` reports it as a stranger
+            except ObjectNotFoundError:
+                continue  # removed since it was listed
+            except StoreError:
+                raise
+            except ArchiverError as error:
+                yield Examined(info.name, error=error)
+
+    def of(self, run: str) -> tuple[Believed, ...]:
+        """The notes of the run that are to be believed, the newest first; read once."""
+        with self._lock:
+            if run not in self._slots:
+                while len(self._slots) >= _KEPT:
+                    del self._slots[next(iter(self._slots))]
+                self._slots[run] = _Slot()
+            slot = self._slots[run]
+        with slot.lock:
+            if slot.notes is None:
+                slot.notes = tuple(one.believed for one in self.examine(run) if one.believed)
+            return slot.notes
+
+    def explains(self, run: str, name: str, seal: signed.Seal) -> Believed | None:
+        """The newest note that says that this payload under this name got the header it has."""
+        if seal.unnamed:
+            return None
+        fitting = (
+            one
+            for one in self.of(run)
+            if set(one.note.recipients) == set(seal.recipients) and one.about(name, seal.payload_sha256)
+        )
+        return next(fitting, None)
+
+    def written(self, run: str, name: str, payload_sha256: str, modified: datetime) -> datetime:
+        """When the object was written in truth: `modified` is when the store got its present header."""
+        found = (one.about(name, payload_sha256) for one in self.of(run))
+        return min([modified, *(said.written for said in found if said is not None)])
+
+    def judge(self, link: Link, info: ObjectInfo) -> str:
+        """The name of the writer of a record, trusted for the run when the record was written.
+
+        `UntrustedWriterError`. Notes are asked for only where the time matters and the one that the store
+        gives is refused, or is that of a header rewritten since.
+        """
+        record, writers = link.record, self._setup.writers
+        rekeyed = set(link.seal.recipients) != set(record.recipients)
+        try:
+            name = writers.judge(record.writer, record.run, info.modified)
+            if not rekeyed or not writers.is_timed(record.writer):
+                return name
+        except UntrustedWriterError:
+            if not writers.is_timed(record.writer):
+                raise
+        written = self.written(record.run, info.name, link.seal.payload_sha256, info.modified)
+        return writers.judge(record.writer, record.run, written)
+
+    def _read(self, info: ObjectInfo, run: str) -> Believed:
+        layout.parse(info.name)
+        sealed = self._setup.store.read(info.name, limit=MAX_NOTE)
+        note = decode(sealed, self._setup.identities_for(run, "note"), name=info.name)
+        administrator = self._setup.writers.judge_administrator(note.by, info.name, info.modified)
+        expected = self._setup.store_id
+        if expected is not None and note.store != expected:
+            raise ContextMismatchError(f"{info.name} belongs to store {note.store}, not to {expected}")
+        return Believed(info.name, note, administrator)
+
+
+def _is_sealed_object_of(name: str, run: str) -> bool:
+    try:
+        parsed = layout.parse(name)
+    except InvalidNameError:
+        return False
+    return parsed.run == run and parsed.kind in ("record", "bundle", "effect")
