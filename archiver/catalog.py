@@ -19,6 +19,7 @@ from archiver.errors import (
     StoreError,
 )
 from archiver.model.record import Record
+from archiver.notes import Notes
 from archiver.parallel import in_order
 from archiver.records import Link
 from archiver.store import ObjectInfo, ObjectStore, Remote
@@ -41,19 +42,31 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
+class Entry(Link):
+    """A verified record with its object in the store."""
+
+    info: ObjectInfo
+    writer: str
+    """Name of its writer, from the list of trusted keys."""
+
+
+@dataclass(frozen=True, slots=True)
 class Chain:
     """Records of a run from the first on, each checked against the one before."""
 
     run: str
-    links: tuple[Link, ...]
-    writer: str
-    """Name of the writer of the last of them, from the list of trusted writers."""
+    links: tuple[Entry, ...]
     newest: int
     """The highest number that has a record, whether or not it was looked at."""
 
     @property
-    def head(self) -> Link:
+    def head(self) -> Entry:
         return self.links[-1]
+
+    @property
+    def writer(self) -> str:
+        """Name of the writer of the last of them."""
+        return self.head.writer
 
 
 class Catalog:
@@ -64,6 +77,7 @@ class Catalog:
 
     def __init__(self, setup: Setup, *, workers: int | None = None) -> None:
         self._setup = setup
+        self.notes = Notes(setup)
         self.workers = workers or (
             setup.store.parallel if isinstance(setup.store, Remote) else FOLDER_WORKERS
         )
@@ -80,7 +94,7 @@ class Catalog:
         """The newest record of each run, in the order of the store's names; a damaged one with its error."""
         return in_order(self._head, self._newest_objects(), workers=self.workers)
 
-    def head(self, run: str) -> Link | None:
+    def head(self, run: str) -> Entry | None:
         """The newest record of the run, or None when there is none."""
         objects = self._run_objects(run)
         return self.read(run, *objects[-1]) if objects else None
@@ -108,13 +122,12 @@ class Catalog:
                 )
             objects = [(seq, info) for seq, info in objects if seq <= upto]
         _check_gaps(run, [seq for seq, _ in objects], newest if upto is None else upto)
-        links: list[Link] = []
+        links: list[Entry] = []
         workers = min(self.workers, len(objects))
         for link in in_order(lambda found: self.read(run, *found), objects, workers=workers):
             _check_link(link, links[-1] if links else None)
             links.append(link)
-        writer = self._setup.writers.judge(links[-1].record.writer, run, objects[-1][1].modified)
-        return Chain(run, tuple(links), writer, newest)
+        return Chain(run, tuple(links), newest)
 
     def _near(self, run: str) -> str:
         runs = list(self.runs())
@@ -123,7 +136,7 @@ class Catalog:
             return f"did you mean {' or '.join(map(repr, near[:3]))}?"
         return "`archiver list` shows the runs that are there"
 
-    def read(self, run: str, seq: int, info: ObjectInfo | None = None) -> Link:
+    def read(self, run: str, seq: int, info: ObjectInfo | None = None) -> Entry:
         """One record: opened, verified, its writer trusted for the run, its store the configured one."""
         name = layout.record_name(run, seq)
         info = info or self._setup.store.head(name)
@@ -132,13 +145,12 @@ class Catalog:
         except ObjectNotFoundError as error:
             raise MissingRecordError(f"record {seq} of run {run} vanished while it was read") from error
         link = records.decode(sealed, self._setup.identities_for(run, "record"), run=run, seq=seq)
-        self._setup.writers.judge(link.record.writer, run, info.modified)
         expected = self._setup.store_id
         if expected is not None and link.record.store != expected:
             raise ContextMismatchError(
                 f"record {seq} of run {run} belongs to store {link.record.store}, not to {expected}"
             )
-        return link
+        return Entry(link.record, link.sha256, link.seal, info, self.notes.judge(link, info))
 
     def _head(self, found: tuple[str, int, ObjectInfo]) -> Head:
         run, seq, info = found
