@@ -6,9 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archiver import age, pack
-from archiver.errors import BundleMissingError, DigestMismatchError, ObjectNotFoundError, RecordError
+from archiver.age.header import MAX_HEADER
+from archiver.errors import (
+    BundleMissingError,
+    DigestMismatchError,
+    LimitExceededError,
+    ObjectNotFoundError,
+    RecordError,
+)
 from archiver.model.record import BundleRef, Record
 from archiver.progress import Progress
+from archiver.store import ObjectStore, Remote
 
 if TYPE_CHECKING:
     from archiver.model.manifest import Manifest
@@ -16,13 +24,21 @@ if TYPE_CHECKING:
 
 
 def check_present(record: Record, setup: Setup) -> None:
-    """Raise `BundleMissingError` if the bundle is gone, `DigestMismatchError` if it is plainly too short."""
+    """Raise `BundleMissingError` if the bundle is gone, `DigestMismatchError` if it has a wrong size."""
     bundle = _of(record)
     try:
         info = setup.store.head(bundle.name)
     except ObjectNotFoundError as error:
         raise _gone(record, bundle) from error
-    if info.size <= bundle.payload_length:
+    check_size(record, info.size)
+
+
+def check_size(record: Record, size: int | None) -> None:
+    """The same for a bundle of that many bytes, as a list has them; None if the list has no such bundle."""
+    bundle = _of(record)
+    if size is None:
+        raise _gone(record, bundle)
+    if not bundle.payload_length < size <= bundle.payload_length + MAX_HEADER:
         raise _other(record, bundle)
 
 
@@ -30,30 +46,69 @@ def fetch(record: Record, setup: Setup, into: Path, progress: Progress) -> Manif
     """Unpack the bundle into the new private folder `into`, and prove that it is the one the record signed.
 
     The digest of the sealed payload is compared first: nothing of a bundle that nobody signed is opened, let
-    alone unpacked. Raises `BundleMissingError`, `DigestMismatchError` and what opening and unpacking raise.
+    alone unpacked. From a store over a network it is first copied beside `into`, in a folder that must be
+    private. Raises `BundleMissingError`, `DigestMismatchError` and what opening and unpacking raise.
     """
     bundle = _of(record)
     into.mkdir(mode=0o700)
-    progress.stage("open and unpack", bundle.unpacked)
-    signed = (bundle.payload_sha256, bundle.payload_length)
+    store = setup.store
     try:
-        with setup.store.open(bundle.name) as source:
-            found = age.payload_digest(source)
-        if found != signed:
-            raise _other(record, bundle)
-        with (
-            setup.store.open(bundle.name) as source,
-            age.unseal(_identities(record, setup), source, name=bundle.name) as opened,
-        ):
-            manifest = pack.unpack(opened, into, limits=setup.settings.limits, progress=progress)
-            found = (opened.payload_sha256, opened.payload_length)
+        if isinstance(store, Remote):
+            manifest = _by_copy(record, bundle, setup, store, into, progress)
+        else:
+            manifest = _in_place(record, bundle, setup, store, into, progress)
     except ObjectNotFoundError as error:
         raise _gone(record, bundle) from error
-    if found != signed:  # it was swapped between the two readings
-        raise _other(record, bundle)
     if _said(record, bundle) != _held(manifest):
         raise DigestMismatchError(f"{bundle.name} holds another manifest than its record signed")
     return manifest
+
+
+def _by_copy(
+    record: Record, bundle: BundleRef, setup: Setup, store: Remote, into: Path, progress: Progress
+) -> Manifest:
+    """Fetch once. The copy is private, so what was hashed is what is opened, without a second digest."""
+    copy = into.with_name(f"{into.name}.age")
+    progress.stage("download", None)
+    try:
+        _download(record, bundle, store, copy)
+        with copy.open("rb") as source:
+            _compare(record, bundle, age.payload_digest(source))
+            source.seek(0)
+            progress.stage("open and unpack", bundle.unpacked)
+            identities = _identities(record, setup)
+            with age.unseal(identities, source, name=bundle.name, digest=False) as opened:
+                return pack.unpack(opened, into, limits=setup.settings.limits, progress=progress)
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+def _download(record: Record, bundle: BundleRef, store: Remote, copy: Path) -> None:
+    try:
+        store.download(bundle.name, copy, limit=bundle.payload_length + MAX_HEADER)
+    except LimitExceededError as error:
+        raise _other(record, bundle) from error
+
+
+def _in_place(
+    record: Record, bundle: BundleRef, setup: Setup, store: ObjectStore, into: Path, progress: Progress
+) -> Manifest:
+    """Read a folder's file twice, and hash it both times: it could be written to between the two."""
+    progress.stage("open and unpack", bundle.unpacked)
+    with store.open(bundle.name) as source:
+        _compare(record, bundle, age.payload_digest(source))
+    with (
+        store.open(bundle.name) as source,
+        age.unseal(_identities(record, setup), source, name=bundle.name) as opened,
+    ):
+        manifest = pack.unpack(opened, into, limits=setup.settings.limits, progress=progress)
+        _compare(record, bundle, (opened.payload_sha256, opened.payload_length))
+    return manifest
+
+
+def _compare(record: Record, bundle: BundleRef, found: tuple[str, int]) -> None:
+    if found != (bundle.payload_sha256, bundle.payload_length):
+        raise _other(record, bundle)
 
 
 def _identities(record: Record, setup: Setup) -> tuple[age.Identity, ...]:
