@@ -24,6 +24,7 @@ from typing import Final, Literal
 
 from archiver import jsonio
 from archiver.compact.text import LAST_WINDOW, byte_length, encode, last_line, tail
+from archiver.transcripts.outcome import PREAMBLE
 
 Reason = Literal["superseded", "older"]
 
@@ -44,8 +45,11 @@ _STUB = re.compile(
 _CUT = re.compile(rf"\[archived output: {_SIZE}; (?P<left>{_NUMBER}) bytes left out here\]")
 _ATTACHMENT = re.compile(rf"\[archived attachment: (?P<media>[!-:<-~]{{1,100}}); {_SIZE}\]")
 _BARE = re.compile(r"[A-Za-z0-9_.:/-]+")
-_EXIT = re.compile(r"\s*(?:Exit code:?|exit status:?|Process exited with code) (-?(?:0|[1-9][0-9]{0,8}))\b")
-
+_EXIT = re.compile(
+    rf"\s*{PREAMBLE}(?:Exit code:?|exit status:?|Process exited with code) (-?(?:0|[1-9][0-9]{{0,8}}))\b"
+)
+_EXIT_WITHIN: Final = 192
+"""Characters within which an exit status is looked for: no more than the head that a cut output keeps."""
 _STUB_START: Final = "[archived result: "
 _CUT_START: Final = "\n[archived output: "
 MAX_STUB: Final = 1 << 14
@@ -170,7 +174,7 @@ def conclude(text: str, *, is_error: bool) -> Conclusion:
     stub = read_stub(text)
     if stub is not None:
         return stub.conclusion
-    found = _EXIT.match(text[:64])
+    found = _EXIT.match(text[:_EXIT_WITHIN])
     failed = "error" if is_error else "ok"
     status = f"exit {int(found[1])}" if found else failed
     return Conclusion(status, last_line(without_attachments(tail(text, LAST_WINDOW)), LINE_LIMIT))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from archiver.transcripts.dialect import SYNTHETIC
 
+PREAMBLE: Final = r"(?:Chunk ID: \S{1,64}\n)?(?:Wall time: [0-9.]{1,20} seconds\n)?"
+"""Pattern of what Codex may write ahead of the exit status of a command."""
 _WORD = r'(?:[A-Za-z0-9_.:/-]+|"(?:[^"\\]|\\.)*")'
 _FAILED = re.compile(
     rf"\s*(?:{re.escape(SYNTHETIC)}"
     r"|(?:fatal |internal )?error[ \t]*(?:[:(\[\n]|\Z)|[A-Za-z_.]{1,60}(?:Error|Exception):"
     r"|Traceback \(most recent call last\)"
-    r"|(?:Exit code:?|exit status:?|Process exited with code) -?[1-9]"
+    rf"|{PREAMBLE}(?:Exit code:?|exit status:?|Process exited with code) -?[1-9]"
     rf'|\[archived result: {_WORD} "(?:[^"\\]|\\.)*"; (?:error|exit -?[1-9]))',
     re.IGNORECASE,
 )

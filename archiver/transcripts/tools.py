@@ -1,6 +1,6 @@
 """What well-known tool calls are about: commands run and their exit, and the plan that agents keep.
 
-Tool names and arguments are those of Claude Code and of Anthropic's own tools (bash, text editor), read in
+Tool names and arguments are those of Claude Code, Codex and Anthropic's own tools (bash, text editor), read in
 public sessions; other tools are taken by the names of their arguments.
 """
 
@@ -14,17 +14,22 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from archiver.transcripts.dialect import Call, ToolResult
+from archiver.transcripts.outcome import PREAMBLE
 
 TaskStatus = Literal["pending", "in_progress", "completed"]
 
 _COMMANDS: Final = frozenset(
-    {"bash", "shell", "powershell", "run_command", "execute_command", "run_terminal_cmd"}
+    {
+        *("bash", "shell", "powershell", "run_command", "execute_command", "run_terminal_cmd"),
+        *("exec_command", "shell_command", "local_shell", "container.exec"),
+    }
 )
 _ABOUT: Final = (
     "file_path",
     "notebook_path",
     "path",
     "command",
+    "cmd",
     "url",
     "pattern",
     "query",
@@ -33,10 +38,11 @@ _ABOUT: Final = (
 )
 _MAX_TARGET: Final = 200
 _EXIT = re.compile(
-    r"\s*(?:Error: )?(?:Exit code|exit status|Process exited with code):?\s+(-?\d{1,9})\b", re.I
+    rf"\s*(?:Error: )?{PREAMBLE}(?:Exit code|exit status|Process exited with code):?\s+(-?\d{{1,9}})\b", re.I
 )
 _CREATED = re.compile(r"Task #?([\w-]{1,64}) created")
 _MAX_TASKS: Final = 1000
+_LISTS: Final = {"TodoWrite": "todos", "update_plan": "plan"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,7 @@ def target(call: Call) -> str | None:
 
 def is_command(call: Call) -> bool:
     """True for a call that runs a shell command."""
-    return call.name.lower() in _COMMANDS and _argument(call, ("command",)) is not None
+    return call.name.lower() in _COMMANDS and _argument(call, ("command", "cmd")) is not None
 
 
 def exit_status(result: ToolResult) -> int | None:
@@ -83,13 +89,15 @@ def _argument(call: Call, keys: tuple[str, ...]) -> str | None:
     if isinstance(call.arguments, dict):
         for key in keys:
             value = call.arguments.get(key)
+            if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+                value = " ".join(value)
             if isinstance(value, str) and value:
                 return value
     return None
 
 
 class TaskList:
-    """Follows TodoWrite (the list at once) and TaskCreate and TaskUpdate (one task at a time)."""
+    """Follows TodoWrite and update_plan (the list at once), TaskCreate and TaskUpdate (task by task)."""
 
     def __init__(self) -> None:
         self._tasks: dict[str, Task] = {}
@@ -104,8 +112,9 @@ class TaskList:
         arguments = call.arguments
         if not isinstance(arguments, dict):
             return
-        if call.name == "TodoWrite" and isinstance(arguments.get("todos"), list):
-            made = [_task(str(number), entry) for number, entry in enumerate(arguments["todos"], 1)]
+        listed = arguments.get(_LISTS.get(call.name, ""))
+        if isinstance(listed, list):
+            made = [_task(str(number), entry) for number, entry in enumerate(listed, 1)]
             self._tasks = {task.id: task for task in made[:_MAX_TASKS] if task is not None}
         elif call.name == "TaskCreate" and len(self._new) < _MAX_TASKS:
             task = _task(call.id, arguments)
@@ -138,7 +147,7 @@ class TaskList:
 def _task(task_id: str, entry: Any) -> Task | None:
     if not isinstance(entry, dict):
         return None
-    title = entry.get("content") or entry.get("subject")
+    title = entry.get("content") or entry.get("subject") or entry.get("step")
     return Task(task_id, title, _status(entry.get("status"))) if isinstance(title, str) else None
 
 
