@@ -1,7 +1,7 @@
 """What well-known tool calls are about: commands run and their exit, and the plan that agents keep.
 
-Tool names and arguments are those of Claude Code, Codex and Anthropic's own tools (bash, text editor), read in
-public sessions; other tools are taken by the names of their arguments.
+Tool names and arguments are those of Claude Code, Codex and Anthropic's own tools (bash, text editor), read
+in public sessions; other tools are taken by the names of their arguments.
 """
 
 from __future__ import annotations
