@@ -84,7 +84,11 @@ class Catalog:
 
     def runs(self) -> Iterator[str]:
         """Every run that has a record, in the order of the store's names; nothing is read."""
-        return (run for run, _, _ in self._newest_objects())
+        return (run for run, _ in self.newest_numbers())
+
+    def newest_numbers(self) -> Iterator[tuple[str, int]]:
+        """The same, each with the number of its newest record."""
+        return ((run, seq) for run, seq, _ in self._newest_objects())
 
     def numbers(self, run: str) -> list[int]:
         """The sequence numbers that have a record, ascending; empty when there is no such run."""

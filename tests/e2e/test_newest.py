@@ -18,6 +18,7 @@ from archiver.catalog import Catalog, Head
 from archiver.errors import StoreDeniedError
 from archiver.newest import place
 from archiver.setup import Setup
+from archiver.verify import verify
 
 RUNS = 20
 
@@ -159,6 +160,25 @@ def test_a_store_that_takes_no_hints_takes_the_checkpoint(setup: Setup, note: Pa
     assert names(setup, 1) == []
     assert archive(source, setup, options=options).record.seq == 2
     assert names(setup, 1) == ["r"]
+
+
+def test_verify_notes_what_has_no_record(full: Setup) -> None:
+    assert [finding for finding in verify(full) if finding.note.startswith("no record")] == []
+    hint(full, START, "never-was", 1)
+    hint(full, START, name_of(3), 4)
+    lost = layout.bundle_name("never-was", 1, 16 * "0")
+    full.store.create(lost, [b"lost"], retention="live")
+    findings = list(verify(full))
+    assert [finding for finding in findings if not finding.ok] == []
+    noted = {(f.object.partition("/")[0], f.run, f.seq) for f in findings if f.note.startswith("no record")}
+    assert noted == {
+        ("bundles", "never-was", None),
+        ("index", "never-was", 1),
+        ("index", name_of(3), 4),
+    }
+    runs = [finding.run for finding in findings if finding.object.startswith(layout.RECORDS)]
+    assert runs == sorted(runs, key=str)
+    assert len(runs) == 3 * RUNS
 
 
 def test_death_between_record_and_hint(reopen: Callable[[], Setup], note: Path) -> None:
