@@ -121,7 +121,11 @@ class HeaderMacError(ContainerError):
 
 
 class WrappedKeyError(ContainerError):
-    """A wrapped key in the header of an age file was changed, or moved there from another file."""
+    """A wrapped key in the header of an age file was changed."""
+
+
+class MovedKeyError(WrappedKeyError):
+    """A wrapped key in the header of an age file is whole, and was made for another file."""
 
 
 class PayloadError(ContainerError):
@@ -154,6 +158,10 @@ class DigestMismatchError(DamagedError):
 
 class ContextMismatchError(DamagedError):
     """An object belongs to another store, run, task or number than the place it lies in."""
+
+
+class RecipientMismatchError(DamagedError):
+    """A header lets other keys open an object than were signed, and no administrator's note explains it."""
 
 
 class ArchiveFormatError(DamagedError):
@@ -224,6 +232,10 @@ class StoreError(ArchiverError):
 
 class StoreUnreachableError(StoreError):
     """The store cannot be reached or failed half-way."""
+
+
+class StoreMissingError(StoreUnreachableError):
+    """The folder or bucket of the store is not there: waiting does not help."""
 
 
 class StoreDeniedError(StoreError):

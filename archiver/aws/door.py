@@ -6,15 +6,31 @@ Importing this module takes a while; import it where a client is made, never at 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from http.client import HTTPException
+from typing import Any, Final
 
 import boto3
+import urllib3
+from awscrt import checksums
+from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from archiver.aws.options import AwsOptions
 
-__all__ = ["BotoCoreError", "ClientError", "client", "code_of"]
+__all__ = [
+    "FAILURES",
+    "UNSIGNED",
+    "BotoCoreError",
+    "ClientError",
+    "client",
+    "code_of",
+    "crc64nvme",
+    "credentials_from",
+]
+
+FAILURES: Final = (ClientError, BotoCoreError, urllib3.exceptions.HTTPError, HTTPException, OSError)
+"""What calls of boto3, and reading what they give, raise when the service or the network fails."""
 
 
 def client(service: str, options: AwsOptions, **config: Any) -> Any:
@@ -34,6 +50,20 @@ def client(service: str, options: AwsOptions, **config: Any) -> Any:
     return make(service, endpoint_url=options.endpoint_url, config=settings)
 
 
+def credentials_from(options: AwsOptions) -> str | None:
+    """Where the AWS tools find credentials, such as `env` or `iam-role`; None where they find none."""
+    try:
+        found = boto3.session.Session(profile_name=options.profile).get_credentials()
+    except FAILURES:
+        return None
+    return None if found is None else str(found.method)
+
+
 def code_of(error: ClientError) -> str:
     """The service's own word for the error, such as `NoSuchKey`."""
     return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def crc64nvme(data: Any, before: int = 0) -> int:
+    """The CRC-64/NVME of `data` after bytes whose own is `before`."""
+    return int(checksums.crc64nvme(data, before))

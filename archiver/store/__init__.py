@@ -42,11 +42,13 @@ def _folder(url: str) -> Path:
     if match and match[1].lower() != "file":
         raise ConfigError(
             f"stores of the kind {match[1]}: are not supported by this version",
-            remedy="use a folder: a path or file:///path",
+            remedy="use a folder (a path or file:///path) or s3://bucket/prefix",
         )
     path = _file_path(url) if match else url
     if not path or "\0" in path:
-        raise ConfigError(f"{url!r} is not the address of a store", remedy="use a path or file:///path")
+        raise ConfigError(
+            f"{url!r} is not the address of a store", remedy="use a path, file:///path or s3://bucket/prefix"
+        )
     try:
         return (Path(path) if match else Path(path).expanduser()).absolute()
     except (OSError, RuntimeError) as error:

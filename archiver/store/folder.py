@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,14 +15,10 @@ from archiver.errors import (
     StoreDeniedError,
     StoreError,
     StoreFullError,
+    StoreMissingError,
     StoreUnreachableError,
 )
 
-MAX_NAME = 1024
-MAX_COMPONENT = 240
-"""Bytes; file systems allow 255, and a tag's file name is a few longer than its object's."""
-
-_COMPONENT = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9._~-]*")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _WRONG_KIND = {errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO}
@@ -32,27 +27,6 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 class FolderMissingError(Exception):
     """A folder on the way to a name is not there; never leaves this package."""
-
-
-def usable(component: str) -> bool:
-    """Whether a file of this name can be an object or hold objects; hidden names are the store's own."""
-    return len(component) <= MAX_COMPONENT and _COMPONENT.fullmatch(component) is not None
-
-
-def split(name: str) -> tuple[tuple[str, ...], str]:
-    """A name as its folders and its file; `InvalidNameError` for what could leave the store or hide in it."""
-    parts = name.split("/")
-    if len(name) > MAX_NAME or not all(map(usable, parts)):
-        raise InvalidNameError(f"{name[:80]!r} cannot be the name of an object in a folder")
-    return tuple(parts[:-1]), parts[-1]
-
-
-def split_prefix(prefix: str) -> tuple[tuple[str, ...], str]:
-    """A prefix as the folders it names whole and the start of a name in the last of them."""
-    *folders, start = prefix.split("/")
-    if len(prefix) > MAX_NAME or not all(map(usable, folders)) or (start and not usable(start)):
-        raise InvalidNameError(f"{prefix[:80]!r} cannot be the start of an object's name in a folder")
-    return tuple(folders), start
 
 
 @contextmanager
@@ -105,7 +79,7 @@ def root_folder(root: Path) -> Iterator[int]:
         handle = os.open(root, _FOLDER_FLAGS)
     except (FileNotFoundError, NotADirectoryError) as error:
         missing = isinstance(error, FileNotFoundError)
-        raise StoreUnreachableError(
+        raise StoreMissingError(
             f"the store's folder {root} {'does not exist' if missing else 'is not a folder'}",
             remedy="mount it, correct the address, or make a new store with `archiver init`",
         ) from error

@@ -25,17 +25,14 @@ from archiver.model.record import RetentionClass
 from archiver.store import tag, temp
 from archiver.store.base import ObjectInfo
 from archiver.store.folder import (
-    MAX_NAME,
     FolderMissingError,
     root_folder,
-    split,
-    split_prefix,
     subfolder,
     sync,
     translated,
-    usable,
     wrong_kind,
 )
+from archiver.store.names import MAX_NAME, split, split_prefix, usable
 from archiver.store.state import info_of, not_found, refuse_other, status_of, taken
 from archiver.store.temp import Unfinished
 

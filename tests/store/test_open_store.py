@@ -34,7 +34,7 @@ def test_addresses_of_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize(
     "address",
-    ["", "s3://bucket/prefix", "https://x/y", "file://host/a", "file:///a?b", "file:///a#b", "a\0b", "file://",
+    ["", "s3://", "s3://bucket/../prefix", "https://x/y", "file://host/a", "file:///a?b", "file:///a#b", "a\0b", "file://",
      "C:/x", "~no-such-user-here/x"],
 )  # fmt: skip
 def test_other_addresses_are_refused(address: str) -> None:
@@ -43,9 +43,9 @@ def test_other_addresses_are_refused(address: str) -> None:
     assert caught.value.remedy
 
 
-def test_s3_is_said_to_come(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="s3: are not supported by this version"):
-        open_store("s3://bucket")
+def test_a_bucket_is_not_touched_before_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("a connection"))
+    assert open_store("S3://bucket/some/prefix/").url == "s3://bucket/some/prefix"
 
 
 def test_make_makes_private_folders(tmp_path: Path) -> None:

@@ -1,0 +1,133 @@
+"""Calls of S3 about one store: a client for each process, errors by meaning, the tag of every object."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Final, get_args
+
+from archiver.aws.door import FAILURES, ClientError, client, code_of
+from archiver.errors import ArchiverError
+from archiver.model.record import RetentionClass
+from archiver.store.base import ObjectInfo
+from archiver.store.options import S3Options
+from archiver.store.s3.address import Address
+from archiver.store.s3.answers import answered
+from archiver.store.s3.failures import unanswered
+from archiver.store.s3.request import PastEndError, Request
+
+CLASS_TAG: Final = "archiver-class"
+"""The key of the tag that holds an object's retention class; lifecycle rules name it."""
+
+_CLASSES: dict[str, RetentionClass] = {word: word for word in get_args(RetentionClass)}
+
+
+class S3:
+    """The S3 of one store; safe between threads and after a fork. Nothing is sent before the first call."""
+
+    def __init__(self, address: Address, options: S3Options) -> None:
+        self.address = address
+        self.options = options
+        self._client: tuple[int, Any] | None = None
+
+    def call(self, operation: str, name: str | None = None, **params: Any) -> dict[str, Any]:
+        """Carry the operation out on the object, or on the bucket; errors are those of this package."""
+        if name is not None:
+            params["Key"] = self.address.key(name)
+        request = self.request(operation, name)
+        method = getattr(self._of_this_process(request), operation)
+        try:
+            answer: dict[str, Any] = method(Bucket=self.address.bucket, **params)
+        except ClientError as error:
+            raise self._explained(error, request) from error
+        except FAILURES as error:
+            raise unanswered(error, request) from error
+        return answer
+
+    def pages(self, operation: str, **params: Any) -> Iterator[dict[str, Any]]:
+        """The answers of an operation on the bucket that answers in pages."""
+        request = self.request(operation, None)
+        paginator = self._of_this_process(request).get_paginator(operation)
+        try:
+            yield from paginator.paginate(Bucket=self.address.bucket, **params)
+        except ClientError as error:
+            raise answered(error, request) from error
+        except FAILURES as error:
+            raise unanswered(error, request) from error
+
+    def request(self, operation: str, name: str | None) -> Request:
+        """The call as an error names it."""
+        return Request(operation, self.address.bucket, name, self.options.aws.endpoint_url)
+
+    def tags(self, name: str) -> dict[str, str]:
+        """All tags of the object."""
+        answer = self.call("get_object_tagging", name)
+        return {str(tag["Key"]): str(tag["Value"]) for tag in answer.get("TagSet", [])}
+
+    def _of_this_process(self, request: Request) -> Any:
+        """The client. Two threads may each make one at first; that costs a moment and nothing else.
+
+        One inherited over a fork is dropped: its connections are the parent's, and stay open there.
+        """
+        held = self._client
+        if held is None or held[0] != os.getpid():
+            held = self._client = (os.getpid(), self._made(request))
+        return held[1]
+
+    def _made(self, request: Request) -> Any:
+        try:
+            # Every request carries the checksum that the settings ask for, and readers check it themselves:
+            # boto3's own would be a trailer over TLS, which some servers store inside the object.
+            made = client(
+                "s3",
+                self.options.aws,
+                request_checksum_calculation="when_required",
+                response_checksum_validation="when_required",
+            )
+        except (*FAILURES, ValueError) as error:
+            raise unanswered(error, request) from error
+        if self.options.checksums != "off":
+            made.meta.events.register("before-sign.s3.GetObject", _ask_for_checksum)
+        return made
+
+    def _explained(self, error: ClientError, request: Request) -> ArchiverError:
+        """The meaning of a refusal; that of a HEAD has no body, so a GET of one byte says why."""
+        if request.operation == "head_object" and code_of(error).isdigit():
+            try:
+                self.call("get_object", request.name, Range="bytes=0-0")["Body"].close()
+            except PastEndError:
+                pass  # an empty object: it is there, so what was refused is the HEAD alone
+            except ArchiverError as found:
+                return found
+        return answered(error, request)
+
+
+def _ask_for_checksum(request: Any, **_: Any) -> None:
+    """Have the server send the checksum it keeps; boto3 itself compares it only where nothing is resumed."""
+    request.headers["x-amz-checksum-mode"] = "ENABLED"
+
+
+def class_of(tags: dict[str, str]) -> RetentionClass | None:
+    """The retention class; None without its tag or with an unknown one: such an object never expires."""
+    return _CLASSES.get(tags.get(CLASS_TAG, ""))
+
+
+def info_of(name: str, answer: dict[str, Any], retention: RetentionClass | None = None) -> ObjectInfo:
+    """The object as the answer to a HEAD or a GET of all of it has it."""
+    return ObjectInfo(
+        name,
+        int(answer["ContentLength"]),
+        answer["LastModified"].astimezone(UTC),
+        retention,
+        answer.get("ETag"),
+    )
+
+
+def date_of(answer: dict[str, Any]) -> datetime:
+    """When the server answered, by its clock; by this machine's where it says nothing."""
+    try:
+        return parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"]).astimezone(UTC)
+    except (KeyError, TypeError, ValueError):
+        return datetime.now(UTC)

@@ -1,0 +1,79 @@
+"""Objects in the order of their names, also from servers that list folder by folder.
+
+S3 lists keys in their order, in which `/` comes after `-` and `.`: `run-2/1`, then `run/1`. A server that
+keeps keys as files walks `run/` first. Here what lies in a folder waits until no sibling can come before it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from datetime import UTC
+from typing import Any
+
+from archiver.errors import StoreError
+from archiver.store.base import ObjectInfo
+from archiver.store.s3.client import S3
+
+
+def listed(s3: S3, prefix: str) -> Iterator[ObjectInfo]:
+    """Objects whose names start with `prefix`; keys that cannot be an object's are passed over."""
+    start = s3.address.key_start(prefix)
+    return _below(s3, start) if prefix else _all(s3, start)
+
+
+def _all(s3: S3, start: str) -> Iterator[ObjectInfo]:
+    """The whole store, top folder by top folder, so that only what lies in a folder of one of them waits."""
+    tops: dict[str, dict[str, Any] | None] = {}
+    for page in s3.pages("list_objects_v2", Prefix=start, Delimiter="/"):
+        tops.update((str(item["Key"]), item) for item in page.get("Contents", ()))
+        tops.update((str(item["Prefix"]), None) for item in page.get("CommonPrefixes", ()))
+    for key in sorted(tops):
+        item = tops[key]
+        if item is None:
+            yield from _below(s3, key)
+        elif (name := s3.address.name(key)) is not None:
+            yield _info(name, item)
+
+
+def _below(s3: S3, start: str) -> Iterator[ObjectInfo]:
+    pages = s3.pages("list_objects_v2", Prefix=start)
+    items = ((str(item["Key"]), item) for page in pages for item in page.get("Contents", ()))
+    last = ""
+    for key, item in in_order(items, start.rfind("/") + 1):
+        if key <= last:
+            raise StoreError(
+                f"the bucket {s3.address.bucket} does not list its objects in order",
+                remedy="use a general purpose bucket, or another server",
+            )
+        last = key
+        if (name := s3.address.name(key)) is not None:
+            yield _info(name, item)
+
+
+def in_order(items: Iterable[tuple[str, Any]], depth: int) -> Iterator[tuple[str, Any]]:
+    """Keys (with what belongs to them) in their order, given so or as a walk through folders gives them.
+
+    The first `depth` characters of all keys are the same, and end in a slash. What waits in memory is at most
+    what lies in one folder there, and in the siblings that go before it.
+    """
+    waiting: list[tuple[str, int, Any]] = []
+    for number, (key, item) in enumerate(items):
+        while waiting and _is_settled(waiting[0][0][depth:], key[depth:]):
+            first, _, its = heapq.heappop(waiting)
+            yield first, its
+        heapq.heappush(waiting, (key, number, item))
+    while waiting:
+        first, _, its = heapq.heappop(waiting)
+        yield first, its
+
+
+def _is_settled(key: str, now: str) -> bool:
+    """Whether neither order brings a key before `key` any more when it is at `now`."""
+    folder, slash, _ = key.partition("/")
+    return not slash or now.partition("/")[0] > f"{folder}/"
+
+
+def _info(name: str, item: dict[str, Any]) -> ObjectInfo:
+    modified = item["LastModified"].astimezone(UTC)
+    return ObjectInfo(name, int(item["Size"]), modified, etag=item.get("ETag"))

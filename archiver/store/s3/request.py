@@ -1,0 +1,78 @@
+"""A call of S3 as errors name it, and the answers that this package deals with itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from archiver.errors import AlreadyExistsError, DamagedError, StoreError, StoreUnreachableError
+
+
+class ConditionFailedError(AlreadyExistsError):
+    """The store answered 412: what the condition of the request asks for is not so."""
+
+
+class ConflictError(StoreUnreachableError):
+    """The store answered 409: another write of the same key was going on."""
+
+
+class PastEndError(StoreError):
+    """The store answered 416: the range begins at the end of the object or behind it."""
+
+
+class NoSuchUploadError(StoreError):
+    """The multipart upload is finished, aborted or was never there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call of S3, as far as an error has to name it."""
+
+    operation: str
+    """As boto3 spells its method, such as `put_object`."""
+    bucket: str
+    name: str | None
+    """Of the object; None for a call about the bucket."""
+    endpoint: str | None
+
+    @property
+    def what(self) -> str:
+        """The object or bucket for a message."""
+        return f"object {self.name}" if self.name is not None else f"bucket {self.bucket}"
+
+    @property
+    def where(self) -> str:
+        """The server for a message, without what may be secret in its URL."""
+        return "S3" if self.endpoint is None else self.endpoint.rpartition("@")[2].rpartition("//")[2]
+
+    @property
+    def action(self) -> str:
+        """The permission that the call needs."""
+        return _ACTIONS.get(self.operation, self.operation)
+
+
+_ACTIONS = {
+    "put_object": "s3:PutObject and s3:PutObjectTagging",
+    "create_multipart_upload": "s3:PutObject and s3:PutObjectTagging",
+    "upload_part": "s3:PutObject",
+    "complete_multipart_upload": "s3:PutObject",
+    "abort_multipart_upload": "s3:AbortMultipartUpload",
+    "list_multipart_uploads": "s3:ListBucketMultipartUploads",
+    "get_object": "s3:GetObject",
+    "head_object": "s3:GetObject",
+    "get_object_tagging": "s3:GetObjectTagging",
+    "put_object_tagging": "s3:PutObjectTagging",
+    "delete_object": "s3:DeleteObject",
+    "list_objects_v2": "s3:ListBucket",
+}
+
+
+SEND_AGAIN: Final = (
+    "run it again; if it stays so, a proxy, the network or the memory of a machine changes bytes, or the "
+    "server does not know such checksums (store.checksums)"
+)
+
+
+def damaged(what: str, how: str) -> DamagedError:
+    """The error for bytes of an object that are not those of its checksum."""
+    return DamagedError(f"{what} {how}", remedy=SEND_AGAIN)

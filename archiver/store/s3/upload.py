@@ -1,0 +1,219 @@
+"""Objects on their way up: in one request if they fit, else in parts that become an object at the end.
+
+A condition decides at the last moment whether the object comes into being. Its refusal is not believed at
+once: the request may have been answered before, and the answer lost. Random metadata of each put, or else the
+bytes, tell the own object from another's.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from archiver.aws.door import crc64nvme
+from archiver.errors import AlreadyExistsError, LimitExceededError, ObjectNotFoundError, StoreError
+from archiver.store.base import ObjectInfo
+from archiver.store.s3 import parts, uploads
+from archiver.store.s3.client import S3, class_of, date_of, info_of
+from archiver.store.s3.own import TOKEN, Own, found_own
+from archiver.store.s3.request import ConditionFailedError, ConflictError, NoSuchUploadError
+
+MAX_PARTS: Final = 10_000
+_AT_A_TIME: Final = 3
+"""Parts under way; one more is being filled, so four are in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """An object to come: its name, its tags, and the condition on which it may come into being."""
+
+    name: str
+    tags: dict[str, str]
+    condition: dict[str, str]
+    """`IfNoneMatch` or `IfMatch`, as boto3 spells them."""
+
+    def params(self, token: str) -> dict[str, Any]:
+        """What is said when the object, or its upload, begins."""
+        return {"Tagging": urlencode(self.tags), "Metadata": {TOKEN: token}}
+
+
+def put(s3: S3, what: Put, body: Iterable[bytes]) -> ObjectInfo:
+    """Send the whole body; `ConditionFailedError` if the condition does not hold.
+
+    Where `body` raises, or anything else fails, nothing is seen of the object, and no part of it stays.
+    """
+    pieces = parts.cut(body, s3.options.part_size)
+    first = next(pieces, bytearray())
+    second = next(pieces, None)
+    if second is None:
+        return _at_once(s3, what, first)
+    return _in_parts(s3, what, chain((first, second), pieces))
+
+
+def _at_once(s3: S3, what: Put, data: bytearray) -> ObjectInfo:
+    own = Own(secrets.token_hex(16), len(data), crc64nvme(data), parts.sha256(data))
+    checksum = parts.of_object(data, s3.options.checksums)
+    for last in _attempts(s3):
+        try:
+            answer = s3.call(
+                "put_object",
+                what.name,
+                Body=parts.sendable(data),
+                **what.params(own.token),
+                **what.condition,
+                **checksum,
+            )
+        except ConflictError:
+            if last:
+                raise
+            continue
+        except ConditionFailedError as error:
+            if (found := _settled(s3, what, own, error, last=last)) is not None:
+                return found
+            continue
+        return _info(what, own, answer)
+    raise AssertionError
+
+
+def _in_parts(s3: S3, what: Put, pieces: Iterator[bytearray]) -> ObjectInfo:
+    token = secrets.token_hex(16)
+    begun = s3.call(
+        "create_multipart_upload", what.name, **what.params(token), **parts.of_upload(s3.options.checksums)
+    )
+    upload = _Upload(s3, what.name, str(begun["UploadId"]))
+    if begun["ResponseMetadata"].get("RetryAttempts"):
+        uploads.abort_others(
+            s3, what.name, upload.id
+        )  # an attempt may have begun one, and its answer been lost
+    try:
+        crc, size = upload.send(pieces)
+        own = Own(token, size, crc)
+        return _completed(s3, what, own, upload)
+    except BaseException:
+        upload.abort()
+        raise
+
+
+def _completed(s3: S3, what: Put, own: Own, upload: _Upload) -> ObjectInfo:
+    for last in _attempts(s3):
+        try:
+            answer = s3.call(
+                "complete_multipart_upload",
+                what.name,
+                UploadId=upload.id,
+                MultipartUpload={"Parts": upload.done},
+                MpuObjectSize=own.size,
+                **what.condition,
+                **parts.of_whole(own.crc64, s3.options.checksums),
+            )
+        except ConflictError:
+            if last:
+                raise
+            continue
+        except (ConditionFailedError, NoSuchUploadError) as error:
+            # An upload whose completion was answered, and the answer lost, is there no more.
+            if (found := _settled(s3, what, own, error, last=last)) is not None:
+                return found
+            continue
+        return _info(what, own, answer)
+    raise AssertionError
+
+
+class _Upload:
+    """A multipart upload under way."""
+
+    def __init__(self, s3: S3, name: str, upload: str) -> None:
+        self._s3 = s3
+        self._name = name
+        self.id = upload
+        self.done: list[dict[str, Any]] = []
+
+    def send(self, pieces: Iterator[bytearray]) -> tuple[int, int]:
+        """Send all parts, a few at a time; returns the CRC-64/NVME of them all and their bytes."""
+        crc = size = 0
+        under_way: deque[Future[dict[str, Any]]] = deque()
+        with ThreadPoolExecutor(min(_AT_A_TIME, self._s3.options.aws.parallel)) as pool:
+            try:
+                for number, data in enumerate(pieces, start=1):
+                    self._refuse_too_many(number)
+                    while len(under_way) >= _AT_A_TIME:
+                        self.done.append(under_way.popleft().result())
+                    under_way.append(pool.submit(self._send, number, data))
+                    crc = crc64nvme(data, crc)
+                    size += len(data)
+                    del data  # it belongs to the thread that sends it, which lets it go
+                self.done.extend(part.result() for part in under_way)
+            except BaseException:
+                for part in under_way:
+                    part.cancel()
+                raise
+        return crc, size
+
+    def abort(self) -> None:
+        """Give the upload and its parts up; what stays because that fails too is tidied later."""
+        uploads.abort(self._s3, self._name, self.id)
+
+    def _send(self, number: int, data: bytearray) -> dict[str, Any]:
+        checksum = parts.of_part(data, self._s3.options.checksums)
+        answer = self._s3.call(
+            "upload_part",
+            self._name,
+            UploadId=self.id,
+            PartNumber=number,
+            Body=parts.sendable(data),
+            **checksum,
+        )
+        return {"PartNumber": number, "ETag": answer["ETag"], **checksum}
+
+    def _refuse_too_many(self, number: int) -> None:
+        if number > MAX_PARTS:
+            raise LimitExceededError(
+                f"object {self._name} has more than {MAX_PARTS} parts of {self._s3.options.part_size} bytes",
+                remedy="raise store.part_size",
+            )
+
+
+def _settled(
+    s3: S3, what: Put, own: Own, error: StoreError | AlreadyExistsError, *, last: bool
+) -> ObjectInfo | None:
+    """The object if it is the own one after all; None if nothing is there now, so that trying again helps.
+
+    `AlreadyExistsError` if it is another's, `UnconfirmedError` if nobody can tell.
+    """
+    try:
+        head = found_own(s3, what.name, own)
+    except ObjectNotFoundError:
+        if last or "IfMatch" in what.condition or isinstance(error, NoSuchUploadError):
+            raise
+        return None
+    if head is not None:
+        return info_of(what.name, head, class_of(what.tags))
+    if "IfMatch" in what.condition:
+        raise AlreadyExistsError(
+            f"object {what.name} was changed by somebody else meanwhile",
+            remedy="run it again: it then works on what is there now",
+        ) from error
+    raise AlreadyExistsError(
+        f"object {what.name} exists already", remedy="objects never change: read it, or use another name"
+    ) from error
+
+
+def _info(what: Put, own: Own, answer: dict[str, Any]) -> ObjectInfo:
+    return ObjectInfo(what.name, own.size, date_of(answer), class_of(what.tags), answer.get("ETag"))
+
+
+def _attempts(s3: S3) -> Iterator[bool]:
+    """One item for each attempt, true for the last, with a growing pause between them."""
+    total = max(2, s3.options.aws.attempts)
+    for number in range(total):
+        if number:
+            time.sleep(random.uniform(0.5, 1) * min(0.1 * 2**number, 5.0))  # noqa: S311 # so that two do not meet again
+        yield number == total - 1
