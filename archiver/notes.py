@@ -8,7 +8,7 @@ before the headers change, and read only where something does not fit.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -55,11 +55,8 @@ class Believed:
     note: Note
     administrator: str
     """Name of the administrator, from the list of trusted keys."""
-
-    def about(self, name: str, payload_sha256: str) -> Rekeyed | None:
-        """What the note says of that very payload under that name."""
-        same = (one for one in self.note.objects if (one.name, one.payload_sha256) == (name, payload_sha256))
-        return next(same, None)
+    objects: Mapping[tuple[str, str], Rekeyed]
+    """What it says, by name and payload digest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +119,7 @@ class _Slot:
     """The notes of one run, read by one thread while the others wait."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    notes: tuple[Believed, ...] | None = None
+    notes: tuple[Examined, ...] | None = None
 
 
 class Notes:
@@ -133,30 +130,12 @@ class Notes:
         self._slots: dict[str, _Slot] = {}
         self._lock = threading.Lock()
 
-    def examine(self, run: str) -> Iterator[Examined]:
+    def examined(self, run: str) -> tuple[Examined, ...]:
         """Every note of the run, the newest first; one that is not to be believed comes with its error.
 
-        Raises only what keeps the store from being read, and `LimitExceededError` for more than `MAX_NOTES`.
+        Read once. Raises only what keeps the store from being read, and `LimitExceededError` for more than
+        `MAX_NOTES`.
         """
-        for count, info in enumerate(self._setup.store.list(layout.notes_prefix(run)), start=1):
-            if count > MAX_NOTES:
-                raise LimitExceededError(
-                    f"run {run} has more than {MAX_NOTES} notes, which no administrator writes",
-                    remedy=f"look at {layout.notes_prefix(run)} and remove what strangers put there",
-                )
-            try:
-                yield Examined(info.name, believed=self._read(info, run))
-            except InvalidNameError:
-                continue  # nobody's note; `verify` reports it as a stranger
-            except ObjectNotFoundError:
-                continue  # removed since it was listed
-            except StoreError:
-                raise
-            except ArchiverError as error:
-                yield Examined(info.name, error=error)
-
-    def of(self, run: str) -> tuple[Believed, ...]:
-        """The notes of the run that are to be believed, the newest first; read once."""
         with self._lock:
             if run not in self._slots:
                 while len(self._slots) >= _KEPT:
@@ -165,23 +144,25 @@ class Notes:
             slot = self._slots[run]
         with slot.lock:
             if slot.notes is None:
-                slot.notes = tuple(one.believed for one in self.examine(run) if one.believed)
+                slot.notes = tuple(self._examine(run))
             return slot.notes
+
+    def of(self, run: str) -> Iterator[Believed]:
+        """The notes of the run that are to be believed, the newest first."""
+        return (one.believed for one in self.examined(run) if one.believed is not None)
 
     def explains(self, run: str, name: str, seal: signed.Seal) -> Believed | None:
         """The newest note that says that this payload under this name got the header it has."""
-        if seal.unnamed:
-            return None
         fitting = (
             one
             for one in self.of(run)
-            if set(one.note.recipients) == set(seal.recipients) and one.about(name, seal.payload_sha256)
+            if seal.is_for(one.note.recipients) and (name, seal.payload_sha256) in one.objects
         )
         return next(fitting, None)
 
     def written(self, run: str, name: str, payload_sha256: str, modified: datetime) -> datetime:
         """When the object was written in truth: `modified` is when the store got its present header."""
-        found = (one.about(name, payload_sha256) for one in self.of(run))
+        found = (one.objects.get((name, payload_sha256)) for one in self.of(run))
         return min([modified, *(said.written for said in found if said is not None)])
 
     def judge(self, link: Link, info: ObjectInfo) -> str:
@@ -191,7 +172,7 @@ class Notes:
         gives is refused, or is that of a header rewritten since.
         """
         record, writers = link.record, self._setup.writers
-        rekeyed = set(link.seal.recipients) != set(record.recipients)
+        rekeyed = not link.seal.is_for(record.recipients)
         try:
             name = writers.judge(record.writer, record.run, info.modified)
             if not rekeyed or not writers.is_timed(record.writer):
@@ -202,6 +183,22 @@ class Notes:
         written = self.written(record.run, info.name, link.seal.payload_sha256, info.modified)
         return writers.judge(record.writer, record.run, written)
 
+    def _examine(self, run: str) -> Iterator[Examined]:
+        for count, info in enumerate(self._setup.store.list(layout.notes_prefix(run)), start=1):
+            if count > MAX_NOTES:
+                raise LimitExceededError(
+                    f"run {run} has more than {MAX_NOTES} notes, which no administrator writes",
+                    remedy=f"look at {layout.notes_prefix(run)} and remove what strangers put there",
+                )
+            try:
+                yield Examined(info.name, believed=self._read(info, run))
+            except (InvalidNameError, ObjectNotFoundError):
+                continue  # nobody's note, `verify` reports it as a stranger; or removed since it was listed
+            except StoreError:
+                raise
+            except ArchiverError as error:
+                yield Examined(info.name, error=error.with_traceback(None))
+
     def _read(self, info: ObjectInfo, run: str) -> Believed:
         layout.parse(info.name)
         sealed = self._setup.store.read(info.name, limit=MAX_NOTE)
@@ -210,7 +207,8 @@ class Notes:
         expected = self._setup.store_id
         if expected is not None and note.store != expected:
             raise ContextMismatchError(f"{info.name} belongs to store {note.store}, not to {expected}")
-        return Believed(info.name, note, administrator)
+        objects = {(one.name, one.payload_sha256): one for one in note.objects}
+        return Believed(info.name, note, administrator, objects)
 
 
 def _is_sealed_object_of(name: str, run: str) -> bool:

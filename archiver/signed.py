@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -41,6 +41,10 @@ class Seal:
     unnamed: int
     """Stanzas that the header has beyond these."""
     payload_sha256: str
+
+    def is_for(self, fingerprints: Collection[str]) -> bool:
+        """Whether the header is for exactly these keys."""
+        return not self.unnamed and set(self.recipients) == set(fingerprints)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,6 @@ def _parse(form: Form[Model], body: bytes, where: str) -> Model:
         raise RecordError(message) from error
     except NotSerialisableError as error:
         raise RecordError(f"{where} does not have the shape of a {form.noun}: {error}") from error
-    if jsonio.canonical(parsed.document()) != body:
+    if jsonio.canonical(parsed.document(), checked=True) != body:
         raise RecordError(f"{where} is not written in the one canonical form")
     return parsed

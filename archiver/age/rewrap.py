@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from io import BytesIO
 from typing import BinaryIO
 
 from archiver.age import hints
@@ -11,7 +12,7 @@ from archiver.age.container import make_header, open_header
 from archiver.age.feed import Feed
 from archiver.age.header import Header
 from archiver.age.protocols import Identity, Recipient
-from archiver.errors import KeyUnavailableError
+from archiver.errors import ContainerError, KeyUnavailableError
 
 _BLOCK = 1 << 20
 
@@ -33,12 +34,14 @@ def rewrap(
     feed = Feed(source)
     old, file_key, nonce = open_header(feed, mine, name)
     new = make_header(recipients, file_key)
-    if not any(identity.unwrap(new.stanzas) == file_key for identity in mine):
+    try:
+        open_header(Feed(BytesIO(new.marshal() + nonce)), mine, name)
+    except (KeyUnavailableError, ContainerError) as error:
         raise KeyUnavailableError(
-            f"{name} would be locked to keys of which you hold none: {', '.join(hints.hint(new))}",
+            f"{name} would be locked to keys that you cannot use: {', '.join(hints.hint(new))} ({error})",
             fingerprints=hints.hint(new),
             remedy="keep a recipient whose identity you have among the recipients",
-        )
+        ) from error
     return Rewrapped(old, new, nonce, feed)
 
 
@@ -48,6 +51,8 @@ class Rewrapped:
     def __init__(self, old: Header, new: Header, nonce: bytes, feed: Feed) -> None:
         self.before = hints.hint(old)
         """Fingerprints that the old, authentic header named."""
+        self.unnamed = hints.unnamed(old)
+        """Stanzas that the old header had beyond these."""
         self.fingerprints = hints.hint(new)
         """Fingerprints of those that the new header is for."""
         self._header = new.marshal()
