@@ -85,10 +85,13 @@ def _collect(setup: Setup, newest: int | None, wanted: Callable[[Head], bool], f
     """Fill `found`; returns why the search ended early, if it did."""
     if newest is None:
         from archiver.catalog import Catalog
+        from archiver.cli.progress import counted
 
-        for head in Catalog(setup).heads():
-            if wanted(head):
-                found.add(head)
+        with counted("runs read", found.as_json) as tick:
+            for head in Catalog(setup).heads():
+                tick()
+                if wanted(head):
+                    found.add(head)
         return ""
     from archiver import newest as room
 
@@ -102,7 +105,7 @@ class _Found:
     """What is going to be shown, in as little memory as that takes: there may be very many runs."""
 
     def __init__(self, as_json: bool) -> None:
-        self._as_json = as_json
+        self.as_json = as_json
         self._rows: list[tuple[tuple[float, str], Any]] = []
         self.broken: list[Head] = []
 
@@ -113,7 +116,7 @@ class _Found:
 
         if head.record is None:
             self.broken.append(head)
-        if not self._as_json:
+        if not self.as_json:
             self._rows.append((place(head), _row(head)))
         elif head.record is not None:
             document = head.record.document()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,26 @@ def shown(as_json: bool = False) -> Iterator[Progress]:
         transient=True,
     ) as bars:
         yield _Shown(bars)
+
+
+@contextmanager
+def counted(what: str, as_json: bool = False) -> Iterator[Callable[[], None]]:
+    """A display of how many of something are done, while nobody knows how many there are."""
+    if as_json or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bars
+    from rich.progress import SpinnerColumn, TextColumn
+
+    with Bars(
+        SpinnerColumn(),
+        TextColumn("{task.completed:,.0f} {task.description}", markup=False),
+        console=Console(file=sys.stderr),
+        transient=True,
+    ) as bars:
+        task = bars.add_task(what, total=None)
+        yield lambda: bars.advance(task)
 
 
 class _Shown:

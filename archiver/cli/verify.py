@@ -38,30 +38,61 @@ def verify(
     """
     from archiver import verify as room
     from archiver.cli import output, problems
+    from archiver.cli.progress import counted as counting
     from archiver.cli.progress import shown
     from archiver.cli.text import counted
 
     setup = open_for("read", config, store, identity, writers)
-    with shown(as_json) as progress:
-        findings = list(room.verify(setup, run, deep=deep, progress=progress))
-    broken = [finding for finding in findings if finding.error is not None]
-    if as_json:
-        output.document({"ok": not broken, "findings": [_document(finding) for finding in findings]})
-    elif output.tty():
-        for finding in findings:
-            if finding.ok and finding.note.startswith("no record"):
-                output.problem("note", f"{finding.object}: {finding.note}", None, style="1;33")
-        checked = counted(len(findings), "object")
-        output.line(f"{checked} checked, {len(broken) or 'none'} damaged or refused.")
+    told = _Told(as_json)
+    if run is not None:
+        with shown(as_json) as progress:
+            for finding in room.verify(setup, run, deep=deep, progress=progress):
+                told.add(finding)
     else:
-        for finding in findings:
-            output.row(_row(finding))
+        with counting("objects checked", as_json) as tick:
+            for finding in room.verify(setup, deep=deep):
+                tick()
+                told.add(finding)
+    broken = told.broken
+    if as_json:
+        output.document({"ok": not broken, "findings": told.documents})
+    elif output.tty():
+        for finding in told.notes:
+            output.problem("note", f"{finding.object}: {finding.note}", None, style="1;33")
+        checked = counted(told.count, "object")
+        output.line(f"{checked} checked, {len(broken) or 'none'} damaged or refused.")
     problems.report(
         (f"{finding.object}: {finding.error}", finding.error) for finding in broken if finding.error
     )
     if broken:
         codes = {finding.error.exit_code for finding in broken if finding.error}
         raise typer.Exit(4 if 4 in codes else max(codes))
+
+
+class _Told:
+    """What was found: in a pipe it is said at once, and kept only where it has to be said later."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+        self.count = 0
+        self.broken: list[Finding] = []
+        self.notes: list[Finding] = []
+        self.documents: list[Any] = []
+
+    def add(self, finding: Finding) -> None:
+        from archiver import jsonio
+        from archiver.cli import output
+
+        self.count += 1
+        if finding.error is not None:
+            self.broken.append(finding)
+        elif finding.note.startswith("no record"):
+            self.notes.append(finding)
+        if self._as_json:
+            document = _document(finding)
+            self.documents.append(document if output.tty() else jsonio.held(document))
+        elif not output.tty():
+            output.row(_row(finding))
 
 
 def _row(finding: Finding) -> tuple[Any, ...]:
