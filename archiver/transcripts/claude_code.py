@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
@@ -16,6 +15,7 @@ from archiver.transcripts import blocks, sealed
 from archiver.transcripts.checks import with_sound_text
 from archiver.transcripts.conversations import INLINE
 from archiver.transcripts.dialect import Blob, Call, Facts, Path, Problem, Results
+from archiver.transcripts.moments import moment
 from archiver.transcripts.places import at, put
 from archiver.transcripts.session_judge import SessionJudge
 from archiver.transcripts.typed import typed
@@ -64,7 +64,7 @@ class ClaudeCode:
             return _meta_facts(item)
         said = blocks.said(message.get("content"))
         stated = (
-            _moment(item.get("timestamp")),
+            moment(item.get("timestamp")),
             _session(item),
             _text(item.get("cwd")),
             _text(item.get("gitBranch")),
@@ -224,7 +224,7 @@ def _meta_facts(item: dict[str, Any]) -> Facts:
         branch=_branch(item),
         boundary=item.get("type") == "system" and item.get("subtype") == "compact_boundary",
         cost=_cost(item),
-        at=_moment(item.get("timestamp")),
+        at=moment(item.get("timestamp")),
         session=_session(item),
         cwd=_text(item.get("cwd")),
         git_branch=_text(item.get("gitBranch")),
@@ -273,18 +273,6 @@ def _model(value: Any) -> str | None:
 
 def _harness(version: Any) -> str | None:
     return f"claude-code {version}" if isinstance(version, str) and version else None
-
-
-def _moment(value: Any) -> datetime | None:
-    if not isinstance(value, str):
-        return None
-    try:
-        moment = datetime.fromisoformat(value)
-        if moment.tzinfo is UTC:
-            return moment
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        return None
 
 
 def _text(value: Any) -> str | None:
