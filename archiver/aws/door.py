@@ -6,15 +6,19 @@ Importing this module takes a while; import it where a client is made, never at 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from http.client import HTTPException
 from typing import Any, Final
 
 import boto3
+import botocore.session
 import urllib3
 from awscrt import checksums
 from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.utils import parse_timestamp
 
 from archiver.aws.options import AwsOptions
 
@@ -38,7 +42,11 @@ def client(service: str, options: AwsOptions, **config: Any) -> Any:
 
     Credentials come from where the AWS tools look for them.
     """
-    session = boto3.session.Session(profile_name=options.profile, region_name=options.region)
+    core = botocore.session.get_session()
+    core.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=moment)
+    session = boto3.session.Session(
+        profile_name=options.profile, region_name=options.region, botocore_session=core
+    )
     settings = Config(
         retries={"mode": "adaptive", "total_max_attempts": options.attempts},
         connect_timeout=min(10.0, options.timeout),
@@ -48,6 +56,19 @@ def client(service: str, options: AwsOptions, **config: Any) -> Any:
     )
     make: Callable[..., Any] = session.client
     return make(service, endpoint_url=options.endpoint_url, config=settings)
+
+
+def moment(value: Any) -> datetime:
+    """A time in an answer, with its zone; most of reading a list would be boto3's own way of doing this."""
+    for parse in (datetime.fromisoformat, parsedate_to_datetime):
+        try:
+            found = parse(value)
+        except (TypeError, ValueError):
+            continue
+        if found.tzinfo is not None:
+            return found
+    other: datetime = parse_timestamp(value)
+    return other
 
 
 def credentials_from(options: AwsOptions) -> str | None:
