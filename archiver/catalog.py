@@ -16,13 +16,12 @@ from archiver.errors import (
     MissingRecordError,
     NoSuchRunError,
     ObjectNotFoundError,
-    StoreError,
 )
 from archiver.model.record import Record
 from archiver.notes import Notes
 from archiver.parallel import in_order
 from archiver.records import Link
-from archiver.store import ObjectInfo, ObjectStore, Remote
+from archiver.store import ObjectInfo, Remote
 
 if TYPE_CHECKING:
     from archiver.setup import Setup
@@ -179,43 +178,13 @@ class Catalog:
 
     def _objects(self, prefix: str) -> Iterator[tuple[str, int, ObjectInfo]]:
         """Records under a prefix; an object of another name is nobody's record, `verify` reports it."""
-        for info in listed(self._setup.store, prefix):
+        for info in self._setup.store.list(prefix):
             try:
                 name = layout.parse(info.name)
             except InvalidNameError:
                 continue
             if name.kind == "record" and name.run is not None and name.seq is not None:
                 yield name.run, name.seq, info
-
-
-def listed(store: ObjectStore, prefix: str) -> Iterator[ObjectInfo]:
-    """The objects under a prefix; `StoreError` where the list is not in order."""
-    order = _Order()
-    for info in store.list(prefix):
-        if not order.keeps(info.name):
-            raise StoreError(
-                f"the store at {store.url} lists its objects out of order, at {info.name}",
-                remedy="use a store whose lists are sorted by name, as those of S3 are",
-            )
-        yield info
-
-
-class _Order:
-    """Whether a list goes up by name, or folder by folder as servers on a file system have it.
-
-    In both the objects of a folder follow each other, ascending: all that streaming needs.
-    """
-
-    def __init__(self) -> None:
-        self._text = self._folders = ""
-        self._by_text = self._by_folder = True
-
-    def keeps(self, name: str) -> bool:
-        folders = name.replace("/", "\0")
-        self._by_text = self._by_text and name > self._text
-        self._by_folder = self._by_folder and folders > self._folders
-        self._text, self._folders = name, folders
-        return self._by_text or self._by_folder
 
 
 def _check_link(link: Link, before: Link | None) -> None:

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from archiver import layout
-from archiver.catalog import Catalog, Head, listed
+from archiver.catalog import Catalog, Head
 from archiver.errors import AlreadyExistsError, ArchiverError, InvalidNameError
 from archiver.model.record import Record
 from archiver.parallel import in_order
@@ -98,7 +98,7 @@ class _Hints:
     def runs(self) -> Iterator[tuple[str, datetime]]:
         """Each run that a hint names, once, with the time of its newest hint; newest first."""
         seen: set[str] = set()
-        for number, info in enumerate(listed(self._store, layout.INDEX)):
+        for number, info in enumerate(self._store.list(layout.INDEX)):
             if number == MAX_HINTS or len(seen) == MAX_RUNS:
                 self.stopped = (
                     f"the search for the newest runs ended after {number} hints of {len(seen)} runs: "

@@ -12,37 +12,28 @@ import pytest
 from many import fill, name_of
 
 from archiver import layout
-from archiver.catalog import Catalog, listed
-from archiver.errors import ChainError, MissingRecordError, StoreError
+from archiver.catalog import Catalog
+from archiver.errors import ChainError, MissingRecordError
 from archiver.setup import Setup
 from archiver.store import ObjectInfo, open_store
 
 RUNS = 24
 
 
-class Reordered:
-    """A store whose lists come in another order; everything else is that of the store inside."""
+class Counting:
+    """Counts what lists give out; everything else is the store inside."""
 
-    def __init__(self, store: Any, order: Any) -> None:
+    def __init__(self, store: Any) -> None:
         self._store = store
-        self._order = order
         self.given = 0
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        for info in self._order(self._store.list(prefix)):
+        for info in self._store.list(prefix):
             self.given += 1
             yield info
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
-
-
-def in_order_of_names(infos: Iterator[ObjectInfo]) -> Iterator[ObjectInfo]:
-    return infos
-
-
-def folder_by_folder(infos: Iterator[ObjectInfo]) -> list[ObjectInfo]:
-    return sorted(infos, key=lambda info: info.name.split("/"))
 
 
 @pytest.fixture
@@ -73,41 +64,13 @@ def test_what_is_wrong_with_a_run_stays_with_it(full: Setup, tmp_path: Path) -> 
 
 def test_runs_stream_through(full: Setup) -> None:
     """The first heads come before the list has ended, and the threads end with the iteration."""
-    store = Reordered(full.store, in_order_of_names)
+    store = Counting(full.store)
     heads = Catalog(replace(full, store=store), workers=2).heads()
     next(heads)
     assert store.given <= 3 * 14
     heads.close()  # type: ignore[attr-defined]
     before = store.given
     assert before < 3 * RUNS
-
-
-def test_an_order_by_folders_serves_as_well(setup: Setup) -> None:
-    """`a-b/` comes before `a/` by name, after it folder by folder."""
-    fill(setup, range(1), 2)
-    folder = Path(setup.store.url.removeprefix("file://")) / "records"
-    for run in ("a", "a-b", "a.b"):
-        shutil.copytree(folder / name_of(0), folder / run)
-    by_name = [info.name for info in setup.store.list(layout.RECORDS)]
-    store = Reordered(setup.store, folder_by_folder)
-    other = [info.name for info in store.list(layout.RECORDS)]
-    assert by_name != other
-    runs = set(Catalog(setup).runs())
-    assert runs == {"a", "a-b", "a.b", name_of(0)}
-    found = list(Catalog(replace(setup, store=store)).runs())
-    assert (len(found), set(found)) == (4, runs)
-
-
-def test_a_list_that_is_not_sorted_is_refused(full: Setup) -> None:
-    def shuffled(infos: Iterator[ObjectInfo]) -> list[ObjectInfo]:
-        known = list(infos)
-        return [*known[2:], *known[:2]]
-
-    setup = replace(full, store=Reordered(full.store, shuffled))
-    with pytest.raises(StoreError, match="out of order"):
-        list(Catalog(setup).heads())
-    with pytest.raises(StoreError, match="out of order"):
-        list(listed(setup.store, ""))
 
 
 @pytest.mark.parametrize("workers", [1, 8])
