@@ -10,6 +10,7 @@ import typer
 
 from archiver.cli import output
 from archiver.cli.archive import archive
+from archiver.cli.doctor import doctor
 from archiver.cli.init import init
 from archiver.cli.keygen import keygen
 from archiver.cli.list_runs import list_runs
@@ -27,6 +28,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "restore": restore,
     "verify": verify,
     "init": init,
+    "doctor": doctor,
     "keygen": keygen,
     "schema": schema,
 }

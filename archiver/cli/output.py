@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -107,6 +109,21 @@ def paint(text: str, style: str, stream: TextIO) -> str:
     """The text in an ANSI style, where the stream is a terminal that wants colours."""
     plain = not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") in (None, "", "dumb")
     return text if plain else f"\x1b[{style}m{text}\x1b[0m"
+
+
+def labelled(label: str, style: str, name: str, texts: Sequence[object]) -> None:
+    """A coloured word and a name at a terminal, and beside them each text, folded."""
+    beside = 28
+    width = max(30, shutil.get_terminal_size().columns - beside)
+    lines = [
+        line
+        for text in texts
+        for line in textwrap.wrap(safe_text(text), width, break_on_hyphens=False, break_long_words=False)
+    ]
+    first = f"{paint(f'{label:<9}', style, sys.stdout)}{name:<{beside - 9}}"
+    for line in lines or [""]:
+        _write(sys.stdout, f"{first}{line}\n")
+        first = " " * beside
 
 
 def problem(kind: str, text: str, remedy: str | None, *, style: str = "1;31") -> None:

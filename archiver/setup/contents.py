@@ -85,23 +85,22 @@ def refuse_nameless(store: ObjectStore, config: Path | None) -> None:
     )
 
 
-def refuse_other_contents(store: ObjectStore) -> None:
+def refuse_other_contents(store: ObjectStore, settings: Settings) -> None:
     """A place that holds something else is not taken for a store by mistake."""
-    stranger = next(_strangers(store), None)
+    stranger = next(_strangers(store, settings), None)
     if stranger is None:
         return
-    what, other = ("address", "a prefix of its own") if is_remote(store) else ("folder", "an empty folder")
     raise AlreadyExistsError(
         f"{store.url if is_remote(store) else _folder(store)} is not empty and is no store: "
         f"it holds {stranger!r}",
-        remedy=f"name a new {what} or {other}",
+        remedy="name a prefix of its own" if is_remote(store) else "name a new or an empty folder",
     )
 
 
-def _strangers(store: ObjectStore) -> Iterator[str]:
+def _strangers(store: ObjectStore, settings: Settings) -> Iterator[str]:
     """What no store begins with. Probes stay where nobody may delete, or where init was ended half-way."""
     if is_remote(store):
-        yield from _names(store)
+        yield from (key for key in _keys(store, settings) if not layout.is_probe(key))
         return
     try:
         found = sorted(entry.name for entry in _folder(store).iterdir())
@@ -112,6 +111,14 @@ def _strangers(store: ObjectStore) -> Iterator[str]:
     for name in found:
         if name not in _HARMLESS and not _holds_probes(store, name):
             yield name
+
+
+def _keys(store: ObjectStore, settings: Settings) -> Iterator[str]:
+    from archiver.store.probe.keys import keys  # it loads boto3
+    from archiver.store.s3.address import parse
+    from archiver.store.s3.client import S3
+
+    return keys(S3(parse(store.url), store_options(settings)))
 
 
 def _holds_probes(store: ObjectStore, name: str) -> bool:

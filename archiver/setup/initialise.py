@@ -100,7 +100,7 @@ def _look(store: ObjectStore, config: Path | None, settings: Settings) -> str | 
             remedy="edit it, or write another one with --config",
         )
     if not named and not nameless:
-        contents.refuse_other_contents(store)
+        contents.refuse_other_contents(store, settings)
     missing = [path for path in _files(settings) if not exists(path)]
     if missing and contents.holds_objects(store):
         raise KeyUnavailableError(

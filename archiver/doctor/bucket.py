@@ -1,0 +1,136 @@
+"""What the set-up of a bucket means for the runs in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from archiver.doctor import lifecycle
+from archiver.doctor.check import Check, failure, ok, unknown, warning
+from archiver.errors import RefusedError
+from archiver.store.probe.answer import Answer
+from archiver.store.probe.bucket import Bucket
+
+_BLOCKS = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
+
+
+def judge(bucket: Bucket, prefix: str, tag: str) -> Iterator[Check]:
+    """A line for each part of the set-up; `prefix` and `tag` are the store's."""
+    yield versioning(bucket.versioning)
+    yield object_lock(bucket)
+    yield encryption(bucket.encryption)
+    yield public_access(bucket.public_access, bucket.policy_status)
+    yield from lifecycle_of(bucket.lifecycle, prefix, tag, versioned=is_versioned(bucket))
+
+
+def is_versioned(bucket: Bucket) -> bool:
+    """Whether the bucket keeps versions, or may hold some from before that was suspended."""
+    return (bucket.versioning.value or {}).get("Status") in ("Enabled", "Suspended")
+
+
+def is_locking(bucket: Bucket) -> bool:
+    """Whether versions in the bucket can be locked."""
+    configured = (bucket.lock.value or {}).get("ObjectLockConfiguration") or {}
+    return configured.get("ObjectLockEnabled") == "Enabled"
+
+
+def default_retention(bucket: Bucket) -> tuple[str, str] | None:
+    """Mode and length of the lock that every new object gets, such as `GOVERNANCE`, `30 days`."""
+    configured = (bucket.lock.value or {}).get("ObjectLockConfiguration") or {}
+    rule = (configured.get("Rule") or {}).get("DefaultRetention") or {}
+    if "Mode" not in rule:
+        return None
+    length = f"{rule['Years']} years" if "Years" in rule else f"{rule.get('Days', '?')} days"
+    return str(rule["Mode"]), length
+
+
+def versioning(answer: Answer) -> Check:
+    name = "versioning"
+    if answer.value is None:
+        return _unseen(name, answer, "s3:GetBucketVersioning")
+    status = answer.value.get("Status")
+    if status == "Enabled":
+        return ok(name, "on: what is deleted or replaced stays as an old version until a rule removes it")
+    state = "suspended" if status else "off"
+    return warning(
+        name,
+        f"{state}: whoever may delete an object removes it for good, and `rekey` leaves no way back",
+        "turn it on (`aws s3api put-bucket-versioning`), with a rule that expires old versions",
+    )
+
+
+def object_lock(bucket: Bucket) -> Check:
+    name, answer = "object lock", bucket.lock
+    if answer.value is None:
+        return (
+            ok(name, _NO_LOCK)
+            if answer.absent
+            else _unseen(name, answer, "s3:GetBucketObjectLockConfiguration")
+        )
+    if not is_locking(bucket):
+        return ok(name, _NO_LOCK)
+    retention = default_retention(bucket)
+    if retention is None:
+        return ok(name, "on, without a default: only versions that somebody locks are protected")
+    mode, length = retention
+    return ok(
+        name,
+        f"on, {mode.lower()} mode for {length}: versions are protected so long, also from rules; a delete "
+        "marker can still hide them",
+    )
+
+
+_NO_LOCK = "none: nothing protects a version from whoever may delete versions"
+
+
+def encryption(answer: Answer) -> Check:
+    name = "encryption"
+    if answer.value is None:
+        if answer.absent:
+            return ok(
+                name, "none of the server's own; all that matters is sealed before it leaves this machine"
+            )
+        return _unseen(name, answer, "s3:GetEncryptionConfiguration")
+    rules = (answer.value.get("ServerSideEncryptionConfiguration") or {}).get("Rules") or [{}]
+    default = rules[0].get("ApplyServerSideEncryptionByDefault") or {}
+    key = default.get("KMSMasterKeyID")
+    used = f"{default.get('SSEAlgorithm', 'unknown')}{f' with {key}' if key else ''}"
+    needs = "; readers and writers need rights on that key too" if key else ""
+    return ok(name, f"{used}, on top of the own sealing{needs}")
+
+
+def public_access(block: Answer, policy: Answer) -> Check:
+    name = "public access"
+    if (policy.value or {}).get("PolicyStatus", {}).get("IsPublic"):
+        return failure(
+            name,
+            "the bucket's policy makes it public",
+            "remove the statement for everybody (Principal *), and block public access",
+            RefusedError,
+        )
+    if block.value is None:
+        if block.absent:
+            return warning(name, "not blocked: a policy or an ACL could open the bucket to everybody", _BLOCK)
+        return _unseen(name, block, "s3:GetBucketPublicAccessBlock")
+    configured = block.value.get("PublicAccessBlockConfiguration") or {}
+    missing = [word for word in _BLOCKS if not configured.get(word)]
+    if missing:
+        return warning(name, f"only blocked in part: {', '.join(missing)} is off", _BLOCK)
+    return ok(name, "blocked")
+
+
+_BLOCK = "block all four kinds (`aws s3api put-public-access-block`)"
+
+
+def lifecycle_of(answer: Answer, prefix: str, tag: str, *, versioned: bool) -> list[Check]:
+    if answer.value is None and not answer.absent:
+        return [_unseen(lifecycle.NAME, answer, "s3:GetLifecycleConfiguration")]
+    rules = lifecycle.parse((answer.value or {}).get("Rules", []))
+    return lifecycle.judge(rules, prefix, tag, versioned=versioned)
+
+
+def _unseen(name: str, answer: Answer, right: str) -> Check:
+    if answer.unsupported:
+        return unknown(name, "this server has nothing of the kind, or does not tell")
+    if answer.denied:
+        return unknown(name, f"these credentials may not look ({right})")
+    return unknown(name, f"no answer: {answer.said}", answer.error.remedy if answer.error else None)

@@ -1,0 +1,89 @@
+"""Which rights these credentials have, those they need and those they should not have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from archiver.doctor.check import Check, failure, ok, unknown, warning
+from archiver.errors import StoreDeniedError
+from archiver.store.probe.answer import Answer
+
+Role = Literal["writer", "create-only writer", "reader"]
+Asked = Mapping[str, Answer | None]
+"""By right; None where it was not asked."""
+
+_NEEDED: Mapping[Role, tuple[str, ...]] = {
+    "writer": ("s3:ListBucket", "s3:GetObject", "s3:PutObject", "s3:PutObjectTagging"),
+    "create-only writer": ("s3:ListBucket", "s3:PutObject", "s3:PutObjectTagging"),
+    "reader": ("s3:ListBucket", "s3:GetObject"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """A right that a writer should not have, and what a thief of its credentials could do with it."""
+
+    right: str
+    harm: str
+
+
+EXCESS = (
+    Excess("s3:DeleteObject", "hide or remove objects"),
+    Excess("s3:DeleteObjectVersion", "remove versions for good"),
+    Excess("s3:BypassGovernanceRetention", "remove what Object Lock holds"),
+    Excess("s3:PutLifecycleConfiguration", "let everything expire"),
+    Excess("s3:PutBucketPolicy", "open the bucket or lock others out"),
+)
+
+
+def needed(role: Role, asked: Asked) -> Check:
+    """Whether nothing is missing for what this configuration is there for."""
+    name = "permissions"
+    wanted = _NEEDED[role]
+    missing = [right for right in wanted if (answer := asked.get(right)) is not None and answer.denied]
+    unasked = [right for right in wanted if asked.get(right) is None]
+    if missing:
+        return failure(
+            name,
+            f"a {role} needs {', '.join(missing)}, and these credentials lack it",
+            "allow it in the policies of the identity and of the bucket (docs/CONFIGURATION.md has a policy)",
+            StoreDeniedError,
+        )
+    if unasked:
+        return unknown(name, f"a {role} needs {', '.join(unasked)}: could not be tried")
+    return ok(name, f"all that a {role} needs: {', '.join(wanted)}")
+
+
+def excess(asked: Asked) -> list[Check]:
+    """What these credentials may do beyond a writer's work, of the rights that mean something here."""
+    name = "too many rights"
+    of = [one for one in EXCESS if one.right in asked]
+    has = [one for one in of if _granted(asked[one.right])]
+    has_not = [one for one in of if _withheld(asked[one.right])]
+    unasked = [one for one in of if one not in has and one not in has_not]
+    found = []
+    if has:
+        harm = ", ".join(f"{one.harm} ({one.right})" for one in has)
+        found.append(
+            warning(
+                name,
+                f"whoever steals these credentials can {harm}",
+                "take these rights from writers and readers; only an administrator or a sweeper needs them",
+            )
+        )
+    if has_not:
+        found.append(ok(name, f"not among them: {', '.join(one.right for one in has_not)}"))
+    if unasked:
+        found.append(unknown(name, f"not to be found out here: {', '.join(one.right for one in unasked)}"))
+    return found
+
+
+def _granted(answer: Answer | None) -> bool:
+    """Done, or refused for what was sent and not for who sent it."""
+    return answer is not None and (answer.done or answer.refused)
+
+
+def _withheld(answer: Answer | None) -> bool:
+    return answer is not None and answer.denied

@@ -1,0 +1,85 @@
+"""What these credentials may do that a writer should not, asked without changing anything but probes.
+
+Deleting is tried on probes. The set-up of the bucket is "changed" to something that is no document at all: a
+server looks first whether the caller may, and then refuses what it cannot read. It is asked of those servers
+only that are known to read the document before they keep it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+from archiver.aws import door
+from archiver.errors import ArchiverError
+from archiver.store.probe.answer import Answer, ask, ask_of
+from archiver.store.s3.client import S3
+
+READ_BEFORE_KEEPING: Final = ("AmazonS3", "SeaweedFS", "MinIO")
+"""How the servers call themselves that refuse a lifecycle or a policy which is no document."""
+
+_NO_DOCUMENT = "this is no document, so that nothing can come of it"
+
+
+def may_be_asked(server: str | None) -> bool:
+    """Whether asking the server about its set-up is without danger."""
+    return (server or "").startswith(READ_BEFORE_KEEPING)
+
+
+def put_lifecycle(s3: S3) -> Answer:
+    """Put a lifecycle that is none; a refusal of the document says that a real one would have been taken."""
+
+    def client() -> Any:
+        made = door.client("s3", s3.options.aws)
+        made.meta.events.register("before-call.s3.PutBucketLifecycleConfiguration", _without_document)
+        return made
+
+    operation = "put_bucket_lifecycle_configuration"
+    return ask_of(
+        client,
+        operation,
+        s3.request(operation, None),
+        Bucket=s3.address.bucket,
+        LifecycleConfiguration={"Rules": []},
+    )
+
+
+def put_policy(s3: S3) -> Answer:
+    """The same for the policy of the bucket."""
+    return ask(s3, "put_bucket_policy", Policy=_NO_DOCUMENT)
+
+
+def delete(s3: S3, name: str) -> Answer:
+    """Delete a probe; in a bucket with versions this puts a marker in front of it."""
+    return ask(s3, "delete_object", name)
+
+
+def delete_version(s3: S3, name: str, version: str, *, bypass: bool = False) -> Answer:
+    """Delete a version of a probe for good, `bypass` past its retention in governance mode."""
+    more = {"BypassGovernanceRetention": True} if bypass else {}
+    return ask(s3, "delete_object", name, VersionId=version, **more)
+
+
+def versions(s3: S3, name: str) -> list[str]:
+    """The versions of a probe, markers among them; empty where they may not be listed."""
+    found: list[str] = []
+    with suppress(ArchiverError):
+        for page in s3.pages("list_object_versions", Prefix=s3.address.key(name)):
+            for kind in ("Versions", "DeleteMarkers"):
+                found += [str(entry["VersionId"]) for entry in page.get(kind, [])]
+    return found
+
+
+def remove(s3: S3, names: Iterable[str], *, versioned: bool) -> Iterator[str]:
+    """Remove probes, all versions of them too; yields the names of those that stay."""
+    for name in names:
+        answers = [delete(s3, name)]
+        if versioned:
+            answers += [delete_version(s3, name, version) for version in versions(s3, name)]
+        if not all(answer.done for answer in answers):
+            yield name
+
+
+def _without_document(params: dict[str, Any], **_: Any) -> None:
+    params["body"] = _NO_DOCUMENT.encode()
