@@ -60,10 +60,10 @@ def client(service: str, options: AwsOptions, **config: Any) -> Any:
 
 def moment(value: Any) -> datetime:
     """A time in an answer, with its zone; most of reading a list would be boto3's own way of doing this."""
-    for parse in (datetime.fromisoformat, parsedate_to_datetime):
+    for parse in (datetime.fromisoformat, parsedate_to_datetime) if isinstance(value, str) else ():
         try:
             found = parse(value)
-        except (TypeError, ValueError):
+        except ValueError:
             continue
         if found.tzinfo is not None:
             return found
