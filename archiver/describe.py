@@ -57,6 +57,8 @@ def run_id_of(transcript: Transcript, paths: Sequence[Path]) -> str:
     dialect = get_dialect(transcript.dialect)
     main = transcript.parts[0] if transcript.parts else None
     if main is not None and main.media != "raw":
+        if session := dialect.facts([main.header]).session:
+            return session
         for line in islice(main.items.lines(), ITEMS_TO_LOOK_AT):
             if session := dialect.facts(jsonio.loads(line)).session:
                 return session

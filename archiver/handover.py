@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import accumulate, count
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from archiver import jsonio, members
 from archiver.errors import AlreadyExistsError, ArchiverError, InputNotFoundError, StoreFullError
@@ -19,7 +19,7 @@ from archiver.model import Checkpoint, Items, Transcript, TranscriptPart
 from archiver.model.report import RestoreReport
 from archiver.report_text import markdown
 from archiver.scratch import Scratch, fsync_folder
-from archiver.transcripts import get_dialect
+from archiver.transcripts import get_dialect, nested
 from archiver.transcripts.native import write_native
 
 TRANSCRIPT = "transcript"
@@ -261,15 +261,20 @@ def transcript_in(transcript: Transcript, folder: Path) -> Transcript:
 
 def _items(part: TranscriptPart, path: Path) -> Items:
     size = path.stat().st_size
-    if part.media != "json":
+    if part.media != "json" and not part.nested_at:
         return Items.in_file(path, count=part.items.count, size=size, raw=part.media == "raw")
 
-    def blocks() -> Iterator[bytes]:
+    def pairs() -> Iterator[tuple[bytes, Any]]:
+        if part.media != "json":
+            return Items.in_file(path, count=None, size=size).pairs()
         document = jsonio.loads(path.read_bytes())
         for key in part.items_at:
             document = document[key]
-        for value in document:
-            yield jsonio.dumps(value) + b"\n"
+        return ((jsonio.dumps(value), value) for value in document)
+
+    def blocks() -> Iterator[bytes]:
+        items = nested.split(pairs(), part.nested_at) if part.nested_at else pairs()
+        return (line + b"\n" for line, _ in items)
 
     return Items(blocks, count=part.items.count, size=size)
 
@@ -290,7 +295,7 @@ def next_steps(checkpoint: Checkpoint, into: Path) -> tuple[str, ...]:
             f"cd {project} && claude --resume {shlex.quote(session)}",
             "cp -n leaves a session of that name that is there as it is: move it away first if it is older",
         )
-    if transcript.dialect == "anthropic-messages":
+    if transcript.dialect in ("anthropic-messages", "openai-chat"):
         return (f"send the messages of {first} with the next request",)
     return (f"the transcript is in {first}",)
 

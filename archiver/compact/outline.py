@@ -97,6 +97,9 @@ class Outline:
         index = len(self.flags)
         own, parent = self._dialect.link(item)
         conversation = self._conversations.of(facts, own, parent)
+        if facts.starts:
+            self._open.clear()
+            self.calls.begin()
         self.response.append(self.responses.respond(facts, conversation))
         flags = 0
         if facts.role != "meta":
@@ -228,6 +231,8 @@ class Calls:
         self._numbers: dict[str, int] = {}
         self._labels = bytearray()
         self._ends = array("Q", [0])
+        self._begins = array("I")
+        """Numbers at which calls of another conversation begin, which know nothing of those before."""
 
     def __len__(self) -> int:
         return len(self.state)
@@ -258,11 +263,18 @@ class Calls:
         """What the call acts on, on one bounded line."""
         return self._labels[self._ends[number] : self._ends[number + 1]].decode()
 
+    def begin(self) -> None:
+        """The next call belongs to a conversation that has nothing to do with those before it."""
+        self._begins.append(len(self))
+
     def superseded(self) -> bytearray:
         """1 for each call whose target a later call read, wrote or ran again with success."""
         seen: set[int] = set()
         gone = bytearray(len(self))
+        begins = set(self._begins)
         for number in range(len(self) - 1, -1, -1):
+            if number + 1 in begins:
+                seen.clear()
             key, whole = self.key[number], self.whole[number]
             gone[number] = key != 0 and (key in seen or whole in seen)
             if self.state[number] == ANSWERED:

@@ -117,13 +117,16 @@ class TranscriptPart(Frozen):
 
     `media`: `jsonl` one item a line; `json` one document, whose items array sits at `items_at` inside
     `header`; `raw` anything else, kept as chunks. In a bundle the items lie in `segments` (member paths, in
-    order) and `items` is absent.
+    order) and `items` is absent. `nested_at` is set where the lines, or the elements of that array, hold a
+    conversation each: then an item that is an array holds one of them, and the items behind it are its
+    messages, which belong into its empty array at `nested_at`.
     """
 
     name: str
     media: Literal["jsonl", "json", "raw"] = "jsonl"
     header: JsonValue = None
     items_at: tuple[str | int, ...] = ()
+    nested_at: tuple[str | int, ...] = ()
     items: Items = Items.of(())
     segments: tuple[str, ...] = ()
 

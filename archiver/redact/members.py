@@ -20,6 +20,7 @@ _JSON_LIMIT: Final = 64 << 20
 _SNIFFED_LIMIT: Final = 8 << 20
 _DIGESTS: Final = frozenset({"sha256", "output", "commit"})
 _TRANSCRIPTS: Final = ("transcript/", "full/")
+_HELD: Final = frozenset({("transcript",), ("full_transcript",)})
 
 
 _HEX = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -68,9 +69,15 @@ class MemberScan:
             return self._lines(member)
         document = self._document(member)
         if document is not None:
-            changed = self._scrubber.json(document, member.path, state_opaque)
+            changed = self._scrubber.json(document, member.path, self._of_state)
             return member if changed is document else _in_memory(member, changed)
         return self._raw(member)
+
+    def _of_state(self, path: tuple[str | int, ...], item: Any) -> bool:
+        """As `state_opaque`, and in the header of a transcript's part what its dialect says."""
+        if path[:1] in _HELD and path[1:2] == ("parts",) and path[3:4] == ("header",):
+            return self._opaque(path[4:], at(item, path[:4]))
+        return state_opaque(path, item)
 
     def _lines(self, member: Member) -> Member:
         opaque = self._opaque if member.path.startswith(_TRANSCRIPTS) else state_opaque

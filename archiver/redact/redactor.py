@@ -21,7 +21,7 @@ from archiver.redact.finder import Finder
 from archiver.redact.ledger import Ledger
 from archiver.redact.members import MemberScan, state_opaque
 from archiver.redact.parts import PartPass, Watch
-from archiver.redact.scrub import Clean, Scrubber, never
+from archiver.redact.scrub import Clean, ItemOpaque, Scrubber
 from archiver.redacted import Redacted, vouch
 from archiver.scratch import Scratch
 from archiver.transcripts import DIALECTS, get_dialect
@@ -102,9 +102,13 @@ class Redactor:
     def _frame(self, scrubber: Scrubber, part: TranscriptPart) -> TranscriptPart:
         """A part with all redacted but its items."""
         name = _text(scrubber, part.name)
-        header = _value(scrubber, part.header, f"transcript {name} header")
-        place = tuple(_text(scrubber, key) if isinstance(key, str) else key for key in part.items_at)
-        return part.model_copy(update={"name": name, "header": header, "items_at": place})
+        opaque = get_dialect(self._dialect).opaque
+        header = _value(scrubber, part.header, f"transcript {name} header", opaque)
+        places = {
+            field: tuple(_text(scrubber, key) if isinstance(key, str) else key for key in path)
+            for field, path in (("items_at", part.items_at), ("nested_at", part.nested_at))
+        }
+        return part.model_copy(update={"name": name, "header": header, **places})
 
     def checkpoint(self, checkpoint: Checkpoint) -> Redacted[Checkpoint]:
         """All fields; the items of `transcript` are those that `transcript` made, and stay as they are.
@@ -148,7 +152,8 @@ class Redactor:
         scrubber = Scrubber(self._finder, self._known(), self._ledger, rules=False)
         parts = tuple(self._frame(scrubber, part) for part in transcript.parts)
         unchanged = all(
-            (one.name, one.items_at) == (other.name, other.items_at) and one.header is other.header
+            (one.name, one.items_at, one.nested_at) == (other.name, other.items_at, other.nested_at)
+            and one.header is other.header
             for one, other in zip(parts, transcript.parts, strict=True)
         )
         return transcript if unchanged else transcript.model_copy(update={"parts": parts})
@@ -247,9 +252,9 @@ def _text(scrubber: Scrubber, text: str) -> str:
     return text if changed is data else changed.decode("utf-8", "surrogatepass")
 
 
-def _value(scrubber: Scrubber, value: Any, place: str) -> Any:
+def _value(scrubber: Scrubber, value: Any, place: str, opaque: ItemOpaque) -> Any:
     if value is None:
         return None
     text = jsonio.dumps(value)
-    changed = scrubber.json(text, place, never)
+    changed = scrubber.json(text, place, opaque)
     return value if changed is text else jsonio.loads(changed)

@@ -4,10 +4,11 @@ from archiver.transcripts.anthropic import AnthropicMessages
 from archiver.transcripts.claude_code import ClaudeCode
 from archiver.transcripts.dialect import Dialect
 from archiver.transcripts.opaque import Opaque
+from archiver.transcripts.openai_chat import OpenAIChat
 
 _OPAQUE = Opaque()
 DIALECTS: dict[str, Dialect] = {
-    dialect.name: dialect for dialect in (AnthropicMessages(), ClaudeCode(), _OPAQUE)
+    dialect.name: dialect for dialect in (AnthropicMessages(), ClaudeCode(), OpenAIChat(), _OPAQUE)
 }
 
 

@@ -20,13 +20,18 @@ def text_problems(item: int, content: Any, facts: Facts) -> Iterator[Problem]:
         yield Problem("empty_text", item, "the message is only white space")
     elif isinstance(content, list):
         for block in content:
-            if _is_empty_text(block):
+            if is_empty_text(block):
                 yield Problem("empty_text", item, "a text block is empty or only white space")
+    yield from form_problems(item, content, facts)
+
+
+def form_problems(item: int, value: Any, facts: Facts) -> Iterator[Problem]:
+    """Tool names that are none, and texts inside `value` that cannot be sent."""
     for call in facts.calls:
         if not _TOOL_NAME.fullmatch(call.name):
             yield Problem("bad_text", item, "the tool has a name the provider refuses", call.id)
     try:
-        if not sound(content):
+        if not sound(value):
             yield Problem("bad_text", item, "a text holds a lone surrogate")
     except RecursionError:
         yield Problem("bad_text", item, "the message is nested too deeply")
@@ -53,24 +58,26 @@ def with_sound_text(content: Any) -> Any:
     An empty text as the whole content gives an empty list.
     """
     if isinstance(content, str):
-        return _without_surrogates(content) if content.strip() else []
+        return without_surrogates(content) if content.strip() else []
     if not isinstance(content, list):
         return content
-    kept = [_without_surrogates(block) for block in content if not _is_empty_text(block)]
+    kept = [without_surrogates(block) for block in content if not is_empty_text(block)]
     same = len(kept) == len(content) and all(new is old for new, old in zip(kept, content, strict=True))
     return content if same else kept
 
 
-def _is_empty_text(block: Any) -> bool:
+def is_empty_text(block: Any) -> bool:
+    """True for a text block without a text or with nothing but white space."""
     return isinstance(block, dict) and block.get("type") == "text" and not str(block.get("text")).strip()
 
 
-def _without_surrogates(value: Any) -> Any:
+def without_surrogates(value: Any) -> Any:
+    """The value with U+FFFD for lone surrogates; the same object if there are none."""
     made = value
     if isinstance(value, str) and not value.isascii():
         made = _SURROGATE.sub("\ufffd", value)
     elif isinstance(value, dict):
-        made = {_without_surrogates(key): _without_surrogates(inner) for key, inner in value.items()}
+        made = {without_surrogates(key): without_surrogates(inner) for key, inner in value.items()}
     elif isinstance(value, list):
-        made = [_without_surrogates(inner) for inner in value]
+        made = [without_surrogates(inner) for inner in value]
     return value if made == value else made

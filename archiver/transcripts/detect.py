@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from archiver.transcripts import chat_detect
 from archiver.transcripts.blocks import CLIENT_CALL, REASONING, SERVER_CALLS
+from archiver.transcripts.dialect import Path
 
 CLAUDE_CODE: Final = "claude-code"
 ANTHROPIC: Final = "anthropic-messages"
+OPENAI_CHAT: Final = "openai-chat"
 OPAQUE: Final = "opaque"
 
 _SESSION_KEYS: Final = ("sessionId", "session_id", "uuid", "parentUuid")
@@ -68,11 +71,19 @@ def _claude_line(value: Any) -> bool | None:
 
 def of_messages(values: Sequence[Any], container: Any) -> str:
     """The dialect of the elements of a messages array; `container` is the object that holds the array."""
+    if chat_detect.shown(values, container):
+        return OPENAI_CHAT
     if not values or not all(map(_message, values)):
         return OPAQUE
     marked = any(_marked(value) for value in values) or _claude_request(container)
     anybodys = _plain(values) and not (isinstance(container, Mapping) and "model" in container)
     return ANTHROPIC if marked or anybodys else OPAQUE
+
+
+def of_conversations(values: Sequence[Any]) -> tuple[str, Path]:
+    """The dialect of lines or elements that hold a conversation each, and where in them its messages are."""
+    found = chat_detect.nested(values)
+    return (OPAQUE, ()) if found is None else (OPENAI_CHAT, found)
 
 
 def _plain(values: Sequence[Any]) -> bool:

@@ -78,7 +78,7 @@ class Facts(NamedTuple):
     bound: bool = False
     """True for reasoning that cannot go without what follows it, nor that without the reasoning."""
     starts: bool = False
-    """True where a conversation begins that has nothing to do with the one before it in the same file."""
+    """True where a conversation begins that has nothing to do with one before it in the same file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,10 @@ class Dialect(Protocol):
     results: Results
 
     def facts(self, item: Any) -> Facts:
-        """What the item says; never raises on an item of unexpected shape (role `meta`)."""
+        """What the item says; never raises on an item of unexpected shape (role `meta`).
+
+        Asked for an array of one object: what that, which stands around the messages of a conversation, says.
+        """
 
     def opaque(self, path: Path, item: Any = None) -> bool:
         """True for a leaf that must survive byte for byte: signatures, encrypted reasoning, ids, images.

@@ -108,7 +108,7 @@ def lines_of(text: bytes, values: list[Any]) -> list[bytes] | None:
     in the value, and a key given twice would be missing.
     """
     squeezed = text.translate(None, BLANKS)
-    for write in (jsonio.again, _escaped):
+    for write in (jsonio.again, escaped):
         try:
             made = [write(value) for value in values]
         except RecursionError:
@@ -118,7 +118,8 @@ def lines_of(text: bytes, values: list[Any]) -> list[bytes] | None:
     return None
 
 
-def _escaped(value: Any) -> bytes:
+def escaped(value: Any) -> bytes:
+    """A value as Python writes it, compactly: all but ASCII escaped."""
     return json.dumps(value, separators=(",", ":")).encode()
 
 

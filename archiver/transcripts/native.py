@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from archiver import jsonio
 from archiver.errors import InvalidDocumentError
 from archiver.model import TranscriptPart
+from archiver.transcripts import nested
 from archiver.transcripts.places import at, put
 
 
@@ -17,10 +18,10 @@ def write_native(part: TranscriptPart, out: Callable[[bytes], object]) -> None:
 
     JSONL: one item a line, each line with its end. JSON: the header with the items back in their array, one
     a line; a document without an array is its header. Raw: the chunks. `InvalidDocumentError` when a JSON
-    part has no empty array where its items belong.
+    part has no empty array where its items belong. With `nested_at`, elements are put together again first.
     """
     if part.media != "json":
-        for block in part.items.blocks():
+        for block in _blocks(part):
             out(block)
         return
     if not part.items_at and part.header != []:
@@ -29,12 +30,18 @@ def write_native(part: TranscriptPart, out: Callable[[bytes], object]) -> None:
     before, after = _around(part)
     out(before)
     separator = b"\n"
-    for line in part.items.lines():
+    for line in nested.joined(part.items.lines(), part.nested_at) if part.nested_at else part.items.lines():
         out(separator)
         out(line)
         separator = b",\n"
     out(b"]" if separator == b"\n" else b"\n]")
     out(after)
+
+
+def _blocks(part: TranscriptPart) -> Iterator[bytes]:
+    if not part.nested_at:
+        return part.items.blocks()
+    return (element + b"\n" for element in nested.joined(part.items.lines(), part.nested_at))
 
 
 def _around(part: TranscriptPart) -> tuple[bytes, bytes]:

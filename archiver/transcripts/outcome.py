@@ -13,13 +13,16 @@ _WORD = r'(?:[A-Za-z0-9_.:/-]+|"(?:[^"\\]|\\.)*")'
 _FAILED = re.compile(
     rf"\s*(?:{re.escape(SYNTHETIC)}"
     r"|(?:fatal |internal )?error[ \t]*(?:[:(\[\n]|\Z)|[A-Za-z_.]{1,60}(?:Error|Exception):"
-    r"|Traceback \(most recent call last\)"
+    r"|Traceback \(most recent call last\)|<returncode>-?[1-9]"
     rf"|{PREAMBLE}(?:Exit code:?|exit status:?|Process exited with code) -?[1-9]"
     rf'|\[archived result: {_WORD} "(?:[^"\\]|\\.)*"; (?:error|exit -?[1-9]))',
     re.IGNORECASE,
 )
+_ENDED = re.compile(r"\[The command completed with exit code -?[1-9]")
+_END: Final = 1024
+"""Characters at the end in which a harness that writes the exit status last, as OpenHands does, has it."""
 
 
 def failed(text: str) -> bool:
-    """True for a result that begins as errors do, or with a failed exit; the stub of one counts as well."""
-    return _FAILED.match(text) is not None
+    """True for a result that begins as errors do, or tells of a failed exit; the stub of one counts too."""
+    return _FAILED.match(text) is not None or _ENDED.search(text, max(len(text) - _END, 0)) is not None

@@ -6,19 +6,20 @@ each item once and deals with damage on the way. Nothing is written anywhere.
 
 from __future__ import annotations
 
+import pathlib
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 from typing import Any, Final
 
 from archiver import jsonio
 from archiver.errors import MalformedTranscriptError, UsageError
 from archiver.model import Items, Transcript, TranscriptPart
 from archiver.model.items import PairSource
-from archiver.transcripts import detect, document, sniff
+from archiver.transcripts import detect, document, nested, sniff
 from archiver.transcripts.detect import OPAQUE
+from archiver.transcripts.dialect import Path
 from archiver.transcripts.document import NotSplitError, Scan
 from archiver.transcripts.elements import Elements, Values
 from archiver.transcripts.jsonl import Dropped, JsonLines
@@ -42,7 +43,7 @@ class Reading:
     dropped: list[Dropped] = field(default_factory=list)
 
 
-def read(paths: Sequence[Path], *, salvage: bool = False, max_item: int = MAX_ITEM) -> Reading:
+def read(paths: Sequence[pathlib.Path], *, salvage: bool = False, max_item: int = MAX_ITEM) -> Reading:
     """Read the transcript that `paths` name.
 
     A path is a file, or the folder of one Claude Code session; sub-agent files join their session. Every file
@@ -88,14 +89,19 @@ class _Reader:
                 if dialect != OPAQUE:
                     return self._lines(found, dialect)
                 if len(values) > 1:
-                    return _raw(found)
+                    return self._conversations(found, values)
             return self._document(found)
         except NotSplitError:
             return _raw(found)
 
-    def _lines(self, found: Found, dialect: str) -> tuple[str, TranscriptPart]:
+    def _lines(self, found: Found, dialect: str, nested_at: Path = ()) -> tuple[str, TranscriptPart]:
         lines = JsonLines(found.source, found.name, self._max_item, self._salvage, self._dropped)
-        return dialect, _jsonl(found, lines.pairs)
+        return dialect, _jsonl(found, lines.pairs, nested_at)
+
+    def _conversations(self, found: Found, values: list[Any]) -> tuple[str, TranscriptPart]:
+        """Lines that hold a conversation each."""
+        dialect, nested_at = detect.of_conversations(values)
+        return self._lines(found, dialect, nested_at) if dialect != OPAQUE else _raw(found)
 
     def _document(self, found: Found) -> tuple[str, TranscriptPart]:
         scan = document.scan(found.source, self._max_item)
@@ -118,17 +124,24 @@ class _Reader:
         first = document.first_value(found.source, scan.end).strip(BLANKS)
         if b"\n" not in first:
             try:
-                dialect = detect.of_lines([jsonio.loads(first)])
+                head = [jsonio.loads(first)]
             except ValueError as error:
                 raise NotSplitError("the first line is not JSON") from error
+            dialect = detect.of_lines(head)
             if dialect != OPAQUE:
                 return self._lines(found, dialect)
+            if (several := self._conversations(found, head))[0] != OPAQUE:
+                return several
         values = Values(found.source, found.name, self._max_item)
         try:
-            dialect = detect.of_lines([value for _, value in islice(values.pairs(), _SAMPLE)])
+            sample = [value for _, value in islice(values.pairs(), _SAMPLE)]
         except MalformedTranscriptError:
             return _raw(found)
-        return (dialect, _jsonl(found, values.pairs)) if dialect != OPAQUE else _raw(found)
+        nested_at: Path = ()
+        dialect = detect.of_lines(sample)
+        if dialect == OPAQUE:
+            dialect, nested_at = detect.of_conversations(sample)
+        return (dialect, _jsonl(found, values.pairs, nested_at)) if dialect != OPAQUE else _raw(found)
 
     def _messages(self, found: Found, scan: Scan) -> tuple[str, TranscriptPart] | None:
         """The last array of messages in a known dialect; the last of several requests has them all."""
@@ -142,6 +155,10 @@ class _Reader:
             except (NotSplitError, MalformedTranscriptError):
                 continue
             dialect = detect.of_messages(sample, at(part.header, array.path[:-1]) if array.path else None)
+            if dialect == OPAQUE:
+                dialect, nested_at = detect.of_conversations(sample)
+                if dialect != OPAQUE:
+                    part = part.model_copy(update=_nested(found, elements.pairs, nested_at))
             if dialect != OPAQUE:
                 return dialect, part
         return None
@@ -150,10 +167,17 @@ class _Reader:
 _SAMPLE: Final = 100
 
 
-def _jsonl(found: Found, source: PairSource) -> TranscriptPart:
-    return TranscriptPart(
-        name=found.name, media="jsonl", items=Items.of_pairs(source, size=found.source.size)
-    )
+def _jsonl(found: Found, source: PairSource, nested_at: Path = ()) -> TranscriptPart:
+    return TranscriptPart(name=found.name, media="jsonl", **_nested(found, source, nested_at))
+
+
+def _nested(found: Found, source: PairSource, nested_at: Path) -> dict[str, Any]:
+    """The items of a part whose lines or elements `source` gives, and where those hold items themselves."""
+
+    def pairs() -> Iterator[tuple[bytes, Any]]:
+        return nested.split(source(), nested_at) if nested_at else source()
+
+    return {"nested_at": nested_at, "items": Items.of_pairs(pairs, size=found.source.size)}
 
 
 def _json(found: Found, scan: Scan, elements: Elements) -> TranscriptPart:

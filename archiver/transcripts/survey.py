@@ -71,6 +71,8 @@ class Surveyor:
         """Take in the next item; what it says is given back, so that others need not ask again."""
         facts = self._dialect.facts(item)
         self._out.items += 1
+        if facts.starts:
+            self._commands.clear()
         self._turn(facts)
         for call in facts.calls:
             self._call(call)
@@ -129,7 +131,11 @@ class Surveyor:
         """The survey; `header` is that of a `json` part, for the system prompt and the model."""
         out, total = self._out, self._usage
         facts = out.facts
+        if header is not None:
+            self._run(self._dialect.facts([header]))
         facts.tokens_in, facts.tokens_out, facts.tokens_cached = total.into, total.out, total.cached
+        if facts.cost is None and total.cost:
+            facts.cost = total.cost
         out.tasks = self._tasks.tasks
         if isinstance(header, Mapping):
             facts.system_prompt = facts.system_prompt or _prompt(header.get("system"))
@@ -152,6 +158,7 @@ class _UsageTotal:
 
     def __init__(self) -> None:
         self.into = self.out = self.cached = 0
+        self.cost = 0.0
         self._seen: dict[int, Usage] = {}
 
     def add(self, message: str | None, usage: Usage) -> None:
@@ -162,6 +169,7 @@ class _UsageTotal:
         self.into += usage.tokens_in - before.tokens_in
         self.out += usage.tokens_out - before.tokens_out
         self.cached += usage.tokens_cached - before.tokens_cached
+        self.cost += usage.cost - before.cost
 
 
 def _prompt(system: Any) -> str:

@@ -22,6 +22,7 @@ _COMMANDS: Final = frozenset(
     {
         *("bash", "shell", "powershell", "run_command", "execute_command", "run_terminal_cmd"),
         *("exec_command", "shell_command", "local_shell", "container.exec"),
+        *("execute_bash", "execute_terminal", "terminal"),
     }
 )
 _ABOUT: Final = (

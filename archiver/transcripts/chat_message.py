@@ -1,0 +1,200 @@
+"""Messages of Chat Completions: what they say, and edits that copy on write.
+
+Shapes as in the Chat Completions reference (platform.openai.com/docs/api-reference/chat) and as servers that
+are compatible with it add to them (DeepSeek, OpenRouter, LiteLLM). A *message* is an object with `role` and
+`content`: text, a list of parts, or null. Nothing here changes an argument.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from archiver import jsonio
+from archiver.transcripts import sealed
+from archiver.transcripts.checks import is_empty_text
+from archiver.transcripts.dialect import Blob, Call, Path, Role, ToolResult
+from archiver.transcripts.outcome import failed
+from archiver.transcripts.places import at, put
+
+ROLES: Final[dict[Any, Role]] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+REASONING_KEYS: Final = (
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "thinking_blocks",
+    "codex_reasoning_items",
+)
+REASONING_PARTS: Final = frozenset({"thinking", "redacted_thinking"})
+PROVIDER: Final = "provider_specific_fields"
+
+_LEGACY: Final = "function_call:"
+"""Begins what stands for the id that the older `function_call` does not have; the name follows."""
+_SERVER_CALL: Final = "srvtoolu_"
+"""Begins ids of calls that the provider answered itself, which a proxy shows among the others."""
+_DATA_URL = re.compile(r"data:([!-+\--~]{0,200}?)(?:;[!-+\--~]{1,200}?)?;base64,", re.IGNORECASE)
+_PART_LISTS: Final = ("content", "images")
+_URLS: Final[tuple[Path, ...]] = (
+    ("image_url", "url"),
+    ("image_url",),
+    ("video_url", "url"),
+    ("file", "file_data"),
+)
+
+
+def role_of(item: Any) -> Role:
+    """The role of a message; `meta` for one that the API does not know, and for what is no message."""
+    role = item.get("role") if isinstance(item, dict) else None
+    return ROLES.get(role, "meta") if isinstance(role, str) else "meta"
+
+
+def texts(content: Any) -> tuple[str, ...]:
+    """The texts of a content, refusals among them."""
+    if isinstance(content, str):
+        return (content,)
+    found = []
+    for part in content if isinstance(content, list) else ():
+        kind = part.get("type") if isinstance(part, dict) else None
+        text = part.get(kind) if kind in ("text", "refusal") else None
+        if isinstance(text, str):
+            found.append(text)
+    return tuple(found)
+
+
+def calls(item: dict[str, Any]) -> tuple[Call, ...]:
+    """The calls of a message; one without an id is none, because nothing could answer it."""
+    listed = item.get("tool_calls")
+    found = [_call(entry) for entry in listed] if isinstance(listed, list) else []
+    legacy = item.get("function_call")
+    if not found and isinstance(legacy, dict) and isinstance(legacy.get("name"), str):
+        found = [Call(_LEGACY + legacy["name"], legacy["name"], arguments(legacy.get("arguments")))]
+    return tuple(call for call in found if call is not None)
+
+
+def _call(entry: Any) -> Call | None:
+    own = entry.get("id") if isinstance(entry, dict) else None
+    if not isinstance(own, str) or not own:
+        return None
+    kind = "custom" if isinstance(entry.get("custom"), dict) else "function"
+    called = entry.get(kind)
+    called = called if isinstance(called, dict) else {}
+    name = called.get("name")
+    said = called.get("input") if kind == "custom" else arguments(called.get("arguments"))
+    return Call(own, name if isinstance(name, str) else "", said, own.startswith(_SERVER_CALL))
+
+
+def arguments(text: Any) -> Any:
+    """The arguments of a call as an object, or as they stand where they are no JSON of one."""
+    if not isinstance(text, str) or not text.lstrip().startswith("{"):
+        return text
+    try:
+        value = jsonio.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, dict) else text
+
+
+def result(item: Any) -> ToolResult | None:
+    """The result that a message is, if it is one; without an id it answers the empty one, that of no call."""
+    if role_of(item) != "tool":
+        return None
+    name, own = item.get("name"), item.get("tool_call_id")
+    if item["role"] == "function":
+        own = _LEGACY + name if isinstance(name, str) else None
+    text = "\n".join(texts(item.get("content")))
+    return ToolResult(own if isinstance(own, str) else "", text, failed(text))
+
+
+def answer(call: Call, text: str) -> dict[str, Any]:
+    """A new message that answers a call."""
+    if call.id.startswith(_LEGACY):
+        return {"role": "function", "name": call.id.removeprefix(_LEGACY), "content": text}
+    return {"role": "tool", "tool_call_id": call.id, "content": text}
+
+
+def has_reasoning(item: dict[str, Any]) -> bool:
+    """True for a message that holds reasoning, in plain or sealed."""
+    if any(item.get(key) for key in REASONING_KEYS):
+        return True
+    content = item.get("content")
+    return isinstance(content, list) and any(map(_is_reasoning, content))
+
+
+def without_reasoning(item: dict[str, Any]) -> dict[str, Any]:
+    """The message without reasoning and without a proxy's copies of it; the same object if there is none."""
+    if not has_reasoning(item):
+        return item
+    made = {key: value for key, value in item.items() if key not in REASONING_KEYS}
+    copies = made.get(PROVIDER)
+    if isinstance(copies, dict) and any(key in copies for key in REASONING_KEYS):
+        made[PROVIDER] = {key: value for key, value in copies.items() if key not in REASONING_KEYS}
+    content = made.get("content")
+    if isinstance(content, list):
+        made["content"] = [part for part in content if not _is_reasoning(part)]
+    return made
+
+
+def _is_reasoning(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") in REASONING_PARTS
+
+
+def says_nothing(item: dict[str, Any]) -> bool:
+    """True for a message that its provider would refuse because nothing is in it."""
+    if item.get("tool_calls") or item.get("function_call") or item.get("refusal") or item.get("audio"):
+        return False
+    content = item.get("content")
+    if isinstance(content, list):
+        return all(map(is_empty_text, content))
+    return content is None or (isinstance(content, str) and not content.strip())
+
+
+def blobs(item: Any) -> Iterator[Blob]:
+    """Images, audio and files that stand in a message as base64."""
+    if not isinstance(item, dict):
+        return
+    for key in _PART_LISTS:
+        parts = item.get(key)
+        for index, part in enumerate(parts if isinstance(parts, list) else ()):
+            if isinstance(part, dict):
+                yield from _in_part(part, (key, index))
+    data = at(item, ("audio", "data"))
+    if sealed.is_base64(data) and data:
+        yield Blob(("audio", "data"), "application/octet-stream", data)
+
+
+def _in_part(part: dict[str, Any], place: Path) -> Iterator[Blob]:
+    for path in _URLS:
+        found = at(part, path)
+        if isinstance(found, str):
+            media, data = data_of(found)
+            if data is None and path[0] == "file" and sealed.is_base64(found):  # some leave the rest out
+                data = found
+            if data:
+                yield Blob((*place, *path), media, data)
+    sound = part.get("input_audio")
+    if isinstance(sound, dict) and isinstance(sound.get("data"), str):
+        kind = sound.get("format")
+        yield Blob((*place, "input_audio", "data"), f"audio/{kind}", sound["data"])
+
+
+def data_of(url: str) -> tuple[str, str | None]:
+    """The media type of a data URL and its base64 text, or None where it is none."""
+    found = _DATA_URL.match(url)
+    if found is None:
+        return "application/octet-stream", None
+    return found[1] or "application/octet-stream", url[found.end() :]
+
+
+def replace_blob(item: dict[str, Any], path: Path, text: str) -> Any:
+    """The message with the part around a payload replaced by a text part; spoken words by the text."""
+    return (
+        put(item, path, text) if path[0] == "audio" else put(item, path[:2], {"type": "text", "text": text})
+    )
