@@ -1,0 +1,83 @@
+"""Many runs on a real S3 server: the same answers as anywhere, in few requests."""
+
+from __future__ import annotations
+
+import random
+import threading
+from pathlib import Path
+
+import pytest
+from many import fill, name_of
+from servers.sent import counted
+
+from archiver import layout, newest
+from archiver.catalog import Catalog
+from archiver.config import load
+from archiver.errors import BundleMissingError, DigestMismatchError
+from archiver.newest import place
+from archiver.restore import plan, restore
+from archiver.setup import Setup, open_setup
+from archiver.verify import verify
+
+RUNS = 120
+
+
+@pytest.fixture
+def s3(s3_config: Path) -> Setup:
+    return open_setup(load(s3_config), need="write")
+
+
+def test_lists_of_a_few_hundred_runs(s3: Setup) -> None:
+    fill(s3, range(RUNS), 2, all_bundles=False)
+    heads = list(Catalog(s3).heads())
+    assert [head.run for head in heads] == sorted(name_of(number) for number in range(RUNS))
+    assert {(head.seq, head.error) for head in heads} == {(2, None)}
+    with counted() as sent:
+        found = newest.newest(s3, 20)
+    assert list(found.heads) == sorted(heads, key=place)[:20]
+    # A list and a GET for each run, also for those that were begun before the last one was found.
+    assert len(sent) <= 1 + 2 * (20 + 2 * Catalog(s3).workers)
+    assert not [thread for thread in threading.enumerate() if thread.name == "archiver-parallel"]
+
+
+def test_a_plan_takes_few_requests(s3: Setup, s3_config: Path) -> None:
+    fill(s3, range(1), 10)
+    with counted() as sent:
+        report = plan(name_of(0), open_setup(load(s3_config), need="read"))
+    assert (report.seq, report.newest) == (10, 10)
+    assert len(sent) < 20, sent
+
+
+def test_verify_and_restore_many(s3: Setup, tmp_path: Path) -> None:
+    fill(s3, range(12), 3)
+    findings = list(verify(s3, deep=True))
+    assert [finding for finding in findings if not finding.ok or finding.note.startswith("no")] == []
+    runs = [finding.run for finding in findings]
+    assert runs == sorted(runs, key=str)
+    assert len(runs) == 12 * 3 * 2
+    restored = restore(name_of(7), s3, into=tmp_path / "out", accept=("age",))
+    assert restored.checkpoint.note == "step 3: 31 of 40 tests pass"
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".checkpoint")) == []
+
+
+def test_a_bundle_that_nobody_signed_is_not_opened(s3: Setup, tmp_path: Path) -> None:
+    """Of the right length but for its header, too long, or gone: each is named, and nothing is left over."""
+    fill(s3, range(2), 2)
+    record = Catalog(s3).read(name_of(0), 2).record
+    other = Catalog(s3).read(name_of(1), 2).record
+    assert record.bundle is not None
+    assert other.bundle is not None
+    name = record.bundle.name
+    stranger = s3.store.read(other.bundle.name, limit=1 << 20)
+    whole = s3.store.read(name, limit=1 << 20)
+    long = whole + random.Random(1).randbytes(2 << 20)
+    for body in (stranger, whole[:-1], whole[:-1] + b"x", long):
+        s3.store.delete(name)
+        s3.store.create(name, [body], retention="live")
+        with pytest.raises(DigestMismatchError, match="is not the bundle that record 2"):
+            restore(name_of(0), s3, into=tmp_path / "out", accept=("age",))
+    s3.store.delete(name)
+    with pytest.raises(BundleMissingError, match=layout.BUNDLES):
+        restore(name_of(0), s3, into=tmp_path / "out", accept=("age",))
+    assert not (tmp_path / "out").exists()
+    assert [path for path in tmp_path.iterdir() if path.name.startswith(".checkpoint")] == []
