@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -14,8 +15,8 @@ from hypothesis import strategies as st
 from archiver import jsonio
 from archiver.model import Approval, Checkpoint, Items, Plan, Receipt, Transcript, TranscriptPart
 from archiver.redacted import Redacted, vouch
+from archiver.transcripts.outcome import failed
 
-DIALECTS = ("anthropic-messages", "claude-code")
 NOW = datetime(2026, 1, 31, 14, tzinfo=UTC)
 
 
@@ -61,7 +62,13 @@ class Written:
 
 
 def write(session: list[Turn], dialect: str) -> Written:
-    return _claude_code(session) if dialect == "claude-code" else _anthropic(session)
+    return _WRITERS[dialect](session)
+
+
+def output_of(use: Use, dialect: str) -> str:
+    """What the result of a call says: where a format has no flag for an error, the text has to tell."""
+    told = dialect in BLOCKS or not use.failed or failed(use.output)
+    return use.output if told else f"Error: {use.output}"
 
 
 def checkpoint(dialect: str, lines: list[bytes], **fields: Any) -> Checkpoint:
@@ -192,6 +199,47 @@ def _claude_code(session: list[Turn]) -> Written:
             written.add(number, {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}})
     return written
 
+
+def _openai_chat(session: list[Turn]) -> Written:
+    written = Written("openai-chat")
+    written.add(0, {"role": "system", "content": "You are careful."})
+    for number, turn in enumerate(session, 1):
+        if turn.ask or number == 1:
+            written.add(number - 1, {"role": "user", "content": turn.ask or "go on"})
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": turn.say or (None if turn.uses else "I see."),
+        }
+        if turn.thinking:
+            message["reasoning_content"] = turn.thinking
+        if turn.uses:
+            message["tool_calls"] = [_chat_call(use, number, place) for place, use in enumerate(turn.uses)]
+        written.add(number, message)
+        for place, use in enumerate(turn.uses):
+            if use.answered:
+                content: Any = output_of(use, "openai-chat")
+                if use.image:
+                    url = f"data:image/png;base64,{picture(use.image)}"
+                    seen = {"type": "image_url", "image_url": {"url": url}}
+                    content = [{"type": "text", "text": content}, seen]
+                result = {"role": "tool", "tool_call_id": call_id(number, place), "content": content}
+                written.add(number, result)
+    return written
+
+
+def _chat_call(use: Use, turn: int, number: int) -> dict[str, Any]:
+    called = {"name": use.tool, "arguments": json.dumps(use.arguments)}
+    return {"id": call_id(turn, number), "type": "function", "function": called}
+
+
+_WRITERS: dict[str, Callable[[list[Turn]], Written]] = {
+    "anthropic-messages": _anthropic,
+    "claude-code": _claude_code,
+    "openai-chat": _openai_chat,
+}
+DIALECTS = tuple(_WRITERS)
+BLOCKS = ("anthropic-messages", "claude-code")
+"""Dialects whose messages are blocks of Anthropic's: in them a result has a flag for an error."""
 
 SIZES = (0, 1, 30, 390, 420, 900, 3000, 20_000)
 _words = st.text(st.sampled_from('abc de\nfgé\U0001f600[]{}"\\'), max_size=30)
