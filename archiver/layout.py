@@ -21,6 +21,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 from archiver import jsonio
@@ -98,6 +99,7 @@ def encode_run(run: str) -> str:
     return encoded
 
 
+@lru_cache(maxsize=256)  # the names of one run follow each other in every list
 def decode_run(encoded: str) -> str:
     """The run id that `encode_run` wrote so; anything it does not write is refused."""
     try:
