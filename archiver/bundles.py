@@ -78,6 +78,7 @@ def _by_copy(
             progress.stage("open and unpack", bundle.unpacked)
             identities = _identities(record, setup)
             with age.unseal(identities, source, name=bundle.name, digest=False) as opened:
+                opened.demand_context(record.run, record.task, "bundle")
                 return pack.unpack(opened, into, limits=setup.settings.limits, progress=progress)
     finally:
         copy.unlink(missing_ok=True)
@@ -101,6 +102,7 @@ def _in_place(
         store.open(bundle.name) as source,
         age.unseal(_identities(record, setup), source, name=bundle.name) as opened,
     ):
+        opened.demand_context(record.run, record.task, "bundle")
         manifest = pack.unpack(opened, into, limits=setup.settings.limits, progress=progress)
         _compare(record, bundle, (opened.payload_sha256, opened.payload_length))
     return manifest

@@ -96,6 +96,7 @@ def decode(sealed: bytes, identities: Sequence[Identity], *, name: str) -> Note:
         raise ContextMismatchError(
             f"{name} is in truth a note on run {note.run} of {utc_text(note.at)}: it was moved or copied"
         )
+    opened.demand_context(note.run, note.task, "note", name)
     return note
 
 

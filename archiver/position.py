@@ -78,6 +78,7 @@ def _key_in(bundle: BundleRef, record: Record, setup: Setup) -> bytes | None:
             setup.store.open(bundle.name) as source,
             age.unseal(identities, source, name=bundle.name) as opened,
         ):
+            opened.demand_context(record.run, record.task, "bundle")
             manifest = pack.read_manifest(opened, limits=setup.settings.limits)
     except ObjectNotFoundError:
         return None

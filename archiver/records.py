@@ -66,6 +66,7 @@ def decode(sealed: bytes, identities: Sequence[Identity], *, run: str, seq: int)
         raise ContextMismatchError(
             f"{where} is in truth record {record.seq} of run {record.run}: the object was moved or copied"
         )
+    opened.demand_context(run, record.task, "record", where)
     return Link(record, opened.sha256, opened.seal)
 
 

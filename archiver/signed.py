@@ -15,7 +15,7 @@ from archiver.errors import NotSerialisableError, RecordError, UnsupportedSchema
 from archiver.model import Frozen
 
 if TYPE_CHECKING:
-    from archiver.age import Identity, Recipient
+    from archiver.age import Context, Identity, ObjectKind, Recipient
 
 Model = TypeVar("Model", bound=Frozen)
 
@@ -56,6 +56,12 @@ class Opened(Generic[Model]):
     sha256: str
     """Of the body."""
     seal: Seal
+    contexts: tuple[Context, ...] = ()
+    """What the authentic header says of the object, where KMS wraps its key."""
+
+    def demand_context(self, run: str, task: str, kind: ObjectKind, where: str) -> None:
+        """`ContextMismatchError` if the object was sealed as another than its signed body says."""
+        age.demand_context(self.contexts, run, task, kind, where=where)
 
 
 def encode(
@@ -78,9 +84,10 @@ def decode(form: Form[Model], sealed: bytes, identities: Sequence[Identity], whe
     with age.unseal(identities, BytesIO(sealed), name=where) as unsealed:
         frame = unsealed.read(form.limit + 1)
         seal = Seal(unsealed.fingerprints, unsealed.unnamed, unsealed.payload_sha256)
+        contexts = unsealed.contexts
     public, body = sign.verify(frame, form.payload_type)
     document = _parse(form, body, where)
-    return Opened(document, public, hashlib.sha256(body).hexdigest(), seal)
+    return Opened(document, public, hashlib.sha256(body).hexdigest(), seal, contexts)
 
 
 def _parse(form: Form[Model], body: bytes, where: str) -> Model:

@@ -1,10 +1,14 @@
 """The age v1 container (https://age-encryption.org/v1): seal to recipients, open with identities."""
 
+from archiver.age.arn import KeyArn, parse_arn
 from archiver.age.container import Sealed, Sealer, payload_digest, read_header, seal, unseal
-from archiver.age.context import Context, ObjectKind, bind_identities, bind_recipients
+from archiver.age.context import Context, ObjectKind, bind_identities, bind_recipients, demand_context
+from archiver.age.data_keys import DataKey, DataKeys, KeyService
 from archiver.age.hints import LABEL, hint
 from archiver.age.hybrid import HybridIdentity, HybridRecipient
 from archiver.age.keys import generate, parse_identity, parse_recipient, read_identities, write_identity
+from archiver.age.kms import KmsIdentity, KmsRecipient
+from archiver.age.kms_client import KmsClient
 from archiver.age.protocols import Identity, Recipient, SecretIdentity
 from archiver.age.rewrap import Rewrapped, rewrap
 from archiver.age.scrypt import ScryptIdentity, ScryptRecipient, WorkFactor
@@ -14,9 +18,16 @@ from archiver.age.x25519 import X25519Identity, X25519Recipient
 __all__ = [
     "LABEL",
     "Context",
+    "DataKey",
+    "DataKeys",
     "HybridIdentity",
     "HybridRecipient",
     "Identity",
+    "KeyArn",
+    "KeyService",
+    "KmsClient",
+    "KmsIdentity",
+    "KmsRecipient",
     "ObjectKind",
     "Recipient",
     "Rewrapped",
@@ -31,8 +42,10 @@ __all__ = [
     "X25519Recipient",
     "bind_identities",
     "bind_recipients",
+    "demand_context",
     "generate",
     "hint",
+    "parse_arn",
     "parse_identity",
     "parse_recipient",
     "payload_digest",

@@ -9,16 +9,14 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from archiver.age import header as headers
-from archiver.age import hints, scrypt, stream
+from archiver.age import hints, kms, scrypt, stream, unopened
 from archiver.age.feed import Feed
-from archiver.age.header import Header, Stanza
+from archiver.age.header import Header
+from archiver.age.kms import KmsIdentity
 from archiver.age.primitives import FILE_KEY_SIZE
 from archiver.age.protocols import ALONE, Identity, RandomSource, Recipient
 from archiver.age.stream import ChunkWriter, Unsealer
-from archiver.errors import HeaderError, HeaderMacError, KeyUnavailableError, UsageError
-
-_SHOWN = 8
-
+from archiver.errors import ArchiverError, HeaderError, UsageError
 
 _BLOCK = 1 << 20
 
@@ -83,15 +81,23 @@ def unseal(
     """Open an age file with the first identity that fits; `name` is what errors call it.
 
     `digest=False` saves the SHA-256 of the payload where the caller has it already. Raises `HeaderError`,
-    `KeyUnavailableError` (with the fingerprints that the file's hint names) and `HeaderMacError`; reading
-    raises `PayloadError`.
+    `KeyUnavailableError` (with the fingerprints that the file's hint names), `HeaderMacError`, and
+    `MovedKeyError` where the file key is that of another file; of KMS `ContextMismatchError`,
+    `WrappedKeyError`, `UnsupportedSchemaError` and the kinds of `KeyUnavailableError`. Reading raises
+    `PayloadError`.
     """
     feed = Feed(source)
     header, file_key, nonce = open_header(feed, identities, name)
     cipher = stream.payload_cipher(file_key, nonce)
-    unnamed = hints.unnamed(header)
     return Unsealer(
-        feed, cipher, nonce, name=name, fingerprints=hints.hint(header), unnamed=unnamed, digest=digest
+        feed,
+        cipher,
+        nonce,
+        name=name,
+        fingerprints=hints.hint(header),
+        unnamed=hints.unnamed(header),
+        contexts=kms.contexts(header),
+        digest=digest,
     )
 
 
@@ -110,9 +116,10 @@ def open_header(feed: Feed, identities: Iterable[Identity], name: str) -> tuple[
     try:
         header = headers.read(feed)
         scrypt.refuse_company(header.stanzas)
+        kms.wrapped_keys(header.stanzas)  # whoever opens it: none of them may be malformed
         file_key = _unwrap(tuple(identities), header, name)
         if not header.is_authentic(file_key):
-            raise HeaderMacError(f"the header of {name} was changed after it was written")
+            raise unopened.misfit(feed, file_key, name)
         return header, file_key, stream.read_nonce(feed)
     except HeaderError as error:
         raise HeaderError(f"{name} is not a canonical age file: {error}") from error
@@ -139,7 +146,7 @@ def _compatible(recipients: Iterable[Recipient]) -> list[Recipient]:
     each = list(recipients)
     if not each:
         raise UsageError("there is no recipient to seal to", remedy="name at least one `age1…` recipient")
-    demands = {recipient.labels() for recipient in each}
+    demands = {recipient.labels() for recipient in each} - {None}
     if len(demands) > 1 or (ALONE in demands and len(each) > 1):
         shown = dict.fromkeys(f"{recipient.kind} {recipient.fingerprint}" for recipient in each)
         raise UsageError(
@@ -150,42 +157,16 @@ def _compatible(recipients: Iterable[Recipient]) -> list[Recipient]:
 
 
 def _unwrap(identities: Sequence[Identity], header: Header, name: str) -> bytes:
-    for identity in identities:
-        file_key = identity.unwrap(header.stanzas)
+    """The file key by the first identity that fits; KMS is asked only when no other does."""
+    failures: list[ArchiverError] = []
+    for identity in sorted(identities, key=lambda identity: isinstance(identity, KmsIdentity)):
+        try:
+            file_key = identity.unwrap(header.stanzas)
+        except kms.FAILURES as error:
+            failures.append(error)
+            continue
         if file_key is not None:
             return file_key
-    raise _no_key(identities, header, name)
-
-
-def _no_key(identities: Sequence[Identity], header: Header, name: str) -> KeyUnavailableError:
-    fingerprints = hints.hint(header)
-    phrases = sum(identity.fingerprint == scrypt.FINGERPRINT for identity in identities)
-    if fingerprints == (scrypt.FINGERPRINT,):
-        tried = "the passphrase given does not open it" if phrases else "no passphrase was given"
-        return KeyUnavailableError(
-            f"{name} is locked with a passphrase: {tried}",
-            fingerprints=fingerprints,
-            remedy="give the passphrase it was sealed with",
-        )
-    keys = len(identities) - phrases
-    tried = (
-        f"none of the {keys} identities given opens it" if keys > 1 else "the identity given does not open it"
-    )
-    if not keys:
-        tried = "it is locked to keys, not with a passphrase" if phrases else "no identity was given"
-    return KeyUnavailableError(
-        f"{name}: {tried}; {_openers(header.stanzas, fingerprints)}",
-        fingerprints=fingerprints,
-        remedy="give an identity file that holds one of these keys",
-    )
-
-
-def _openers(stanzas: Sequence[Stanza], fingerprints: tuple[str, ...]) -> str:
-    if not fingerprints:
-        return f"it has {len(stanzas)} stanzas and does not say which keys open it"
-    shown = ", ".join(fingerprints[:_SHOWN]) + (", …" if len(fingerprints) > _SHOWN else "")
-    return (
-        f"it opens with the key {shown}"
-        if len(fingerprints) == 1
-        else f"it opens with one of the keys {shown}"
-    )
+    if failures:
+        raise unopened.failed(kms.most_telling(failures), header, name)
+    raise unopened.no_key(identities, header, name)

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from archiver.age import bech32, hybrid, x25519
+from archiver.age import arn, bech32, hybrid, x25519
+from archiver.age.data_keys import DataKeys
 from archiver.age.hybrid import HybridIdentity, HybridRecipient
+from archiver.age.kms import KmsRecipient
 from archiver.age.protocols import Recipient, SecretIdentity
 from archiver.age.x25519 import X25519Identity, X25519Recipient
 from archiver.errors import InvalidKeyError
@@ -28,8 +30,13 @@ def generate() -> X25519Identity:
     return X25519Identity.generate()
 
 
-def parse_recipient(text: str) -> Recipient:
-    """The recipient that `age1…` or `age1pq1…` names; `InvalidKeyError` for any other text."""
+def parse_recipient(text: str, *, kms: DataKeys | None = None) -> Recipient:
+    """The recipient that `age1…`, `age1pq1…` or the ARN of a KMS key names; `InvalidKeyError` for other text.
+
+    One of KMS seals only if `kms` is given, and bound to a context.
+    """
+    if text.startswith(arn.PREFIX):
+        return KmsRecipient(arn.parse_arn(text), kms)
     if text.upper().startswith(x25519.IDENTITY_PREFIX):
         raise InvalidKeyError(
             "a secret identity stands where a recipient is due",

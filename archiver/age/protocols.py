@@ -26,8 +26,8 @@ class Recipient(Protocol):
     def kind(self) -> str:
         """What people call this kind of key."""
 
-    def labels(self) -> frozenset[str]:
-        """Recipients share a file only if their labels are equal, and not `ALONE`."""
+    def labels(self) -> frozenset[str] | None:
+        """Recipients share a file only if their labels are equal, and not `ALONE`; None goes with any."""
 
     def wrap(self, file_key: bytes) -> list[Stanza]:
         """The stanzas that hold the 16-byte file key for this recipient."""

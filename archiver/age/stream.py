@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
+from archiver.age.context import Context, ObjectKind, demand_context
 from archiver.age.feed import Feed
 from archiver.age.primitives import hkdf
 from archiver.errors import HeaderError, PayloadError, UsageError
@@ -45,6 +46,19 @@ def read_nonce(feed: Feed) -> bytes:
     if len(nonce) < NONCE_SIZE:
         raise HeaderError("the file ends before its payload begins")
     return nonce
+
+
+def opens_first_chunk(feed: Feed, file_key: bytes) -> bool:
+    """Whether the payload begins as one under this file key does; only to say what is wrong with a header."""
+    cipher = payload_cipher(file_key, feed.take(NONCE_SIZE))
+    sealed = feed.take(_SEALED_CHUNK)
+    for last in (False, True):
+        try:
+            cipher.decrypt(_chunk_nonce(0, last), sealed, None)
+        except InvalidTag:
+            continue
+        return True
+    return False
 
 
 def _chunk_nonce(number: int, last: bool) -> bytes:
@@ -130,6 +144,7 @@ class Unsealer(io.BufferedIOBase, BinaryIO):
         name: str,
         fingerprints: tuple[str, ...],
         unnamed: int = 0,
+        contexts: tuple[Context, ...] = (),
         digest: bool = True,
     ) -> None:
         super().__init__()
@@ -138,6 +153,8 @@ class Unsealer(io.BufferedIOBase, BinaryIO):
         """What the authenticated header says of its recipients; empty if it has no hint."""
         self.unnamed = unnamed
         """How many stanzas the authenticated header has beyond the recipients that it names."""
+        self.contexts = contexts
+        """The contexts that the authenticated header was sealed in for KMS; empty where it was not."""
         self._feed = feed
         self._cipher = cipher
         self._number = 0
@@ -154,6 +171,10 @@ class Unsealer(io.BufferedIOBase, BinaryIO):
     def name(self) -> str:
         """What errors call the file."""
         return self._name
+
+    def demand_context(self, run: str, task: str, kind: ObjectKind) -> None:
+        """`ContextMismatchError` if the header says that it was sealed as another object than this."""
+        demand_context(self.contexts, run, task, kind, where=self._name)
 
     @property
     def payload_sha256(self) -> str:

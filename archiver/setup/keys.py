@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from archiver import age
-from archiver.age import HybridIdentity, Identity, Recipient, SecretIdentity
+from archiver.age import (
+    DataKeys,
+    HybridIdentity,
+    Identity,
+    KeyArn,
+    KmsClient,
+    KmsIdentity,
+    KmsRecipient,
+    Recipient,
+    SecretIdentity,
+)
 from archiver.config import Settings, config_home
 from archiver.config.paths import exists
 from archiver.errors import AlreadyExistsError, ConfigError, InputNotFoundError, InvalidKeyError
 from archiver.model import utc_text
 from archiver.secretfile import write_new_file
+from archiver.setup.remote import kms_options
 from archiver.sign import SigningKey
 from archiver.writers import entry
+
+T = TypeVar("T")
 
 IDENTITY_FILE = "identity.txt"
 SIGNING_FILE = "signing.pem"
@@ -119,9 +134,31 @@ def identity_files(settings: Settings) -> tuple[Path, ...]:
     return (default,) if exists(default) else ()
 
 
-def load_identities(settings: Settings) -> tuple[Identity, ...]:
-    """All identities of the configuration; empty where none is configured and the default is not there."""
-    return tuple(identity for path in identity_files(settings) for identity in age.read_identities(path))
+def load_identities(settings: Settings, kms: DataKeys | None = None) -> tuple[Identity, ...]:
+    """All identities of the configuration: of files, or of the default one where it is, then those of KMS."""
+    files = (identity for path in identity_files(settings) for identity in age.read_identities(path))
+    service = kms or data_keys(settings)
+    return (*files, *(KmsIdentity(arn, service) for arn in _kms_arns(settings)))
+
+
+def data_keys(settings: Settings) -> DataKeys:
+    """KMS as it is configured; it is not spoken to before a key is used."""
+    return DataKeys(KmsClient(kms_options(settings)))
+
+
+def _kms_arns(settings: Settings) -> tuple[KeyArn, ...]:
+    """The KMS keys that may be asked to open something, each once."""
+    if settings.keys.kms:
+        return tuple(dict.fromkeys(_of("keys.kms", age.parse_arn, text) for text in settings.keys.kms))
+    found = (_of("keys.recipients", age.parse_recipient, text) for text in settings.keys.recipients)
+    return tuple(dict.fromkeys(each.arn for each in found if isinstance(each, KmsRecipient)))
+
+
+def _of(key: str, parse: Callable[[str], T], text: str) -> T:
+    try:
+        return parse(text)
+    except InvalidKeyError as error:
+        raise ConfigError(f"{key}: {error}", remedy=error.remedy) from error
 
 
 def signing_file(settings: Settings) -> Path | None:
@@ -138,14 +175,14 @@ def load_signing_key(settings: Settings) -> SigningKey | None:
     return None if path is None else SigningKey.load(path)
 
 
-def recipients(settings: Settings, identities: Sequence[Identity]) -> tuple[Recipient, ...]:
+def recipients(
+    settings: Settings, identities: Sequence[Identity], kms: DataKeys | None = None
+) -> tuple[Recipient, ...]:
     """The configured recipients, or else those of the identities, each once."""
+    parse = partial(age.parse_recipient, kms=kms or data_keys(settings))
     found: dict[str, Recipient] = {}
     for text in settings.keys.recipients:
-        try:
-            recipient = age.parse_recipient(text)
-        except InvalidKeyError as error:
-            raise ConfigError(f"keys.recipients: {error}", remedy=error.remedy) from error
+        recipient = _of("keys.recipients", parse, text)
         found[recipient.fingerprint] = recipient
     if not found:
         for identity in identities:

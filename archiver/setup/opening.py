@@ -111,9 +111,10 @@ def open_setup(
     url = settings.store.url or default_store()
     store = open_store(url, options=store_options(settings))
     store_id, warnings = _store_id(store, settings, need)
-    identities = keys.load_identities(settings)
+    kms = keys.data_keys(settings)
+    identities = keys.load_identities(settings, kms)
     signing_key = keys.load_signing_key(settings) if need == "write" else _reader_key(settings)
-    recipients = keys.recipients(settings, identities)
+    recipients = keys.recipients(settings, identities, kms)
     if need == "read" and not identities:
         raise KeyUnavailableError("there is no identity, so nothing can be opened", remedy=_restore_keys())
     if need == "write" and (not recipients or signing_key is None):

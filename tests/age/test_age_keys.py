@@ -50,7 +50,7 @@ def test_recipients_and_identities_are_read_as_they_are_written() -> None:
         (bech32.encode("age", bytes(31)), "32 bytes, not 31"),
         (bech32.encode("age1pq", bytes(32)), "1216 bytes, not 32"),
         (bech32.encode("age1tag", bytes(33)), "not a kind of recipient"),
-        ("arn:aws:kms:eu-central-1:1:key/x", "not an age recipient"),
+        ("arn:aws:kms:eu-central-1:1:key/x", "not the ARN of a KMS key"),
         ("", "not an age recipient"),
     ],
 )

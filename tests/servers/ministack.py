@@ -55,6 +55,7 @@ class Ministack:
         self.folder = folder
         self.root = root or Caller()
         self._port = 0
+        self._clients: dict[tuple[str, Caller, str], Any] = {}
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -66,6 +67,7 @@ class Ministack:
         """Start on a free port and wait until it answers; a server that believes any secret is refused."""
         for attempt in range(5):
             (self._port,) = free_ports(1)
+            self._clients.clear()
             self._launch()
             if self._ready(within):
                 break
@@ -88,6 +90,12 @@ class Ministack:
     def client(self, service: str = "kms", caller: Caller | None = None, region: str = REGION) -> Any:
         """A plain boto3 client, of the root unless another caller is named."""
         keys = caller or self.root
+        place = (service, keys, region)
+        if place not in self._clients:
+            self._clients[place] = self._client(service, keys, region)
+        return self._clients[place]
+
+    def _client(self, service: str, keys: Caller, region: str) -> Any:
         session = boto3.session.Session(
             aws_access_key_id=keys.access_key, aws_secret_access_key=keys.secret_key, region_name=region
         )
