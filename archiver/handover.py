@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shlex
 import shutil
 import unicodedata
 from collections.abc import Iterator
@@ -18,8 +17,9 @@ from archiver.errors import AlreadyExistsError, ArchiverError, InputNotFoundErro
 from archiver.model import Checkpoint, Items, Transcript, TranscriptPart
 from archiver.model.report import RestoreReport
 from archiver.report_text import markdown
+from archiver.resuming import next_steps
 from archiver.scratch import Scratch, fsync_folder
-from archiver.transcripts import get_dialect, nested
+from archiver.transcripts import nested
 from archiver.transcripts.native import write_native
 
 TRANSCRIPT = "transcript"
@@ -99,7 +99,7 @@ def write(
                 (unpacked / name).rename(out / name)
         state = checkpoint.document(exclude=members.ITEMS)
         _write(out / members.STATE, jsonio.pretty(state))
-        report = report.model_copy(update={"folder": str(into), "next_steps": next_steps(checkpoint, into)})
+        report = report.model_copy(update={"folder": str(into), "next_steps": _next(checkpoint, into)})
         _write(out / REPORT, jsonio.pretty(report.as_document()))
         _write(out / REPORT_TEXT, markdown(report, checkpoint).encode())
         _rename(out, into)
@@ -279,31 +279,7 @@ def _items(part: TranscriptPart, path: Path) -> Items:
     return Items(blocks, count=part.items.count, size=size)
 
 
-def next_steps(checkpoint: Checkpoint, into: Path) -> tuple[str, ...]:
-    """How to go on from here, for the harness that wrote the transcript."""
-    transcript = checkpoint.transcript
-    if not transcript.parts:
-        return ()
-    first = into / TRANSCRIPT / native_paths(transcript)[0]
-    if transcript.dialect == "claude-code":
-        session = _session(transcript) or PurePosixPath(transcript.parts[0].name).stem
-        slug = "".join(c if c.isascii() and c.isalnum() else "-" for c in checkpoint.workspace.path or "")
-        target = f"~/.claude/projects/{slug or '<folder of the project>'}"
-        project = shlex.quote(checkpoint.workspace.path or "<folder of the project>")
-        return (
-            f"mkdir -p {target} && cp -Rn {shlex.quote(str(into / TRANSCRIPT))}/. {target}/",
-            f"cd {project} && claude --resume {shlex.quote(session)}",
-            "cp -n leaves a session of that name that is there as it is: move it away first if it is older",
-        )
-    if transcript.dialect in ("anthropic-messages", "openai-chat"):
-        return (f"send the messages of {first} with the next request",)
-    return (f"the transcript is in {first}",)
-
-
-def _session(transcript: Transcript) -> str | None:
-    """The newest session id that the main part states: the one its harness resumes."""
-    facts = get_dialect(transcript.dialect).facts
-    found = None
-    for item in transcript.parts[0].items:
-        found = facts(item).session or found
-    return found
+def _next(checkpoint: Checkpoint, into: Path) -> tuple[str, ...]:
+    folder = into / TRANSCRIPT
+    paths = native_paths(checkpoint.transcript)
+    return next_steps(checkpoint, folder, folder / paths[0]) if paths else ()

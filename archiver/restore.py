@@ -6,7 +6,7 @@ This file and `archive.py` alone know the order of the stages.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -104,6 +104,7 @@ def restore(
                     Repaired(part=r.part, item=r.item, code=r.code, action=r.action, detail=r.detail)
                     for r in repairs.actions
                 ),
+                "warnings": (*report.warnings, *_left(repairs)),
                 "left_out": tuple(
                     f"{left.member}: {left.reason}" for left in members.receipt_in(unpacked).left_out
                 ),
@@ -112,6 +113,13 @@ def restore(
         progress.stage("write", None)
         report = handover.write(checkpoint, original.transcript, report, unpacked, into, scratch)
     return Restored(_in_folder(checkpoint, into), report, into)
+
+
+def _left(repairs: RepairReport) -> Iterator[str]:
+    """What is wrong with the transcript and was not mended; approvals that wait are told of already."""
+    for found in repairs.left:
+        if found.code != "unanswered_call":
+            yield f"{found.part}, item {found.item}: {found.code}: {found.detail}"
 
 
 def _choose(chain: Chain, at: int | None) -> Record:

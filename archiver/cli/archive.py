@@ -26,7 +26,7 @@ def archive(
         list[Path] | None,
         typer.Argument(
             help="Files of one run, the main one first; or one file of table rows (JSON or JSONL). "
-            "Without a path: the newest Claude Code session of this folder.",
+            "Without a path: the newest session of this folder, of Claude Code or Codex.",
             metavar="PATH",
             show_default=False,
         ),

@@ -1,7 +1,7 @@
-"""Which transcript is meant when none is named: the newest Claude Code session of this folder.
+"""Which transcript is meant when none is named: the newest session of this folder, of Claude Code or Codex.
 
 Claude Code keeps the sessions of a folder in `<configuration>/projects/<slug>/<session>.jsonl`; the slug is
-the folder's path with every character but ASCII letters and digits as `-`.
+the folder's path with every character but ASCII letters and digits as `-`. See `rollouts` for Codex.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from archiver.cli import rollouts
 from archiver.config.paths import absolute, home, lookup
 from archiver.errors import InputNotFoundError
 
@@ -20,15 +21,20 @@ _MAX_SLUG = 200
 
 
 def newest_session(folder: Path) -> Path:
-    """The newest session file of Claude Code for `folder`; `InputNotFoundError` when there is none."""
-    places = list(_places(folder))
-    sessions = [found for place in places for found in _sessions(place)]
-    if not sessions:
+    """The newest session file of Claude Code or Codex for `folder`; `InputNotFoundError` if there is none."""
+    spellings = _spellings(folder)
+    places = list(_places(spellings))
+    written, _, session = max(
+        (found for place in places for found in _sessions(place)), default=(0, "", None)
+    )
+    newest = rollouts.newest_rollout(spellings, written) or session
+    if newest is None:
+        looked = ", ".join(map(str, (*places, rollouts.place())))
         raise InputNotFoundError(
-            f"there is no Claude Code session of {folder} (looked in {', '.join(map(str, places))})",
+            f"there is no Claude Code session and no Codex session of {folder} (looked in {looked})",
             remedy="name a transcript: `archiver archive PATH`",
         )
-    return max(sessions)[-1]
+    return newest
 
 
 def _sessions(place: Path) -> Iterator[tuple[int, str, Path]]:
@@ -47,14 +53,19 @@ def _sessions(place: Path) -> Iterator[tuple[int, str, Path]]:
             yield status.st_mtime_ns, name, place / name
 
 
-def _places(folder: Path) -> Iterator[Path]:
-    configured = os.environ.get("CLAUDE_CONFIG_DIR")
-    projects = (absolute(configured) if configured else home() / ".claude") / "projects"
+def _spellings(folder: Path) -> list[str]:
+    """The paths by which a harness may know the folder."""
     seen = {str(folder): None, str(_real(folder)): None}
     logical = os.environ.get("PWD", "")
     if logical.startswith("/") and _real(Path(logical)) == _real(folder):
         seen[logical] = None
-    for slug in dict.fromkeys(re.sub(r"[^A-Za-z0-9]", "-", path) for path in seen):
+    return list(seen)
+
+
+def _places(spellings: list[str]) -> Iterator[Path]:
+    configured = os.environ.get("CLAUDE_CONFIG_DIR")
+    projects = (absolute(configured) if configured else home() / ".claude") / "projects"
+    for slug in dict.fromkeys(re.sub(r"[^A-Za-z0-9]", "-", path) for path in spellings):
         if len(slug) <= _MAX_SLUG:
             yield projects / slug
         else:

@@ -62,7 +62,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Path:
     """An empty home, with the working folder `work` in it."""
-    for name in [name for name in os.environ if name.startswith(("ARCHIVER_", "XDG_", "CLAUDE_"))]:
+    for name in [name for name in os.environ if name.startswith(("ARCHIVER_", "XDG_", "CLAUDE_", "CODEX_"))]:
         monkeypatch.delenv(name)
     for name in ("CI", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "PWD"):
         monkeypatch.delenv(name, raising=False)

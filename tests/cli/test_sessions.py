@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -73,3 +74,30 @@ def test_none_says_where_it_looked(home: Path) -> None:
         newest_session(Path.cwd())
     assert str(projects(home, Path.cwd())) in str(caught.value)
     assert caught.value.remedy == "name a transcript: `archiver archive PATH`"
+
+
+def rollout(place: Path, name: str, folder: Path, age: int, **meta: object) -> Path:
+    payload = {"id": "s", "cwd": str(folder), "source": "cli", **meta}
+    head = {"timestamp": "2026-06-26T12:24:12.748Z", "type": "session_meta", "payload": payload}
+    return session(place / "2026" / "06" / "26", f"rollout-{name}.jsonl", age, json.dumps(head) + "\n{}\n")
+
+
+def test_a_session_of_codex_is_one_of_the_folder_it_was_started_in(home: Path) -> None:
+    place = home / ".codex" / "sessions"
+    rollout(place, "other", home, 1)
+    rollout(place, "side", Path.cwd(), 2, source={"subagent": "review"})
+    rollout(place, "side-too", Path.cwd(), 3, thread_source="subagent")
+    rollout(place, "older", Path.cwd(), 90)
+    (place / "2026" / "06" / "26" / "rollout-torn.jsonl").write_text('{"timestamp"')
+    session(place / "2026" / "06" / "26", "notes.jsonl", 0)
+    newest = rollout(place, "newer", Path.cwd(), 50)
+    assert newest_session(Path.cwd()) == newest
+
+
+def test_the_newest_of_both_harnesses(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    claude = session(projects(home, Path.cwd()), "c.jsonl", 20)
+    rollout(home / ".codex" / "sessions", "old", Path.cwd(), 30)
+    assert newest_session(Path.cwd()) == claude
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    newest = rollout(tmp_path / "codex" / "sessions", "new", Path.cwd(), 10)
+    assert newest_session(Path.cwd()) == newest
