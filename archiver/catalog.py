@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from archiver.errors import (
     MissingRecordError,
     NoSuchRunError,
     ObjectNotFoundError,
+    StoreUnreachableError,
 )
 from archiver.model.record import Record
 from archiver.notes import Notes
@@ -26,6 +28,8 @@ from archiver.store import ObjectInfo, Remote
 if TYPE_CHECKING:
     from archiver.setup import Setup
 
+OUTAGE = 50
+"""Runs that cannot be reached, one after the other, before the store itself counts as unreachable."""
 FOLDER_WORKERS = 4
 """Threads that read records of a folder: more than one also where it lies on a network."""
 
@@ -94,8 +98,18 @@ class Catalog:
         return [seq for seq, _ in self._run_objects(run)]
 
     def heads(self) -> Iterator[Head]:
-        """The newest record of each run, in the order of the store's names; a damaged one with its error."""
-        return in_order(self._head, self._newest_objects(), workers=self.workers)
+        """The newest record of each run, in the order of the store's names; a damaged one with its error.
+
+        Raises the store's errors where they concern no single run; also when many runs in a row cannot be
+        reached, for each takes as long as all attempts at it.
+        """
+        in_a_row = 0
+        with closing(in_order(self._head, self._newest_objects(), workers=self.workers)) as heads:
+            for head in heads:
+                in_a_row = in_a_row + 1 if isinstance(head.error, StoreUnreachableError) else 0
+                if head.error is not None and in_a_row == OUTAGE:
+                    raise head.error
+                yield head
 
     def head(self, run: str) -> Entry | None:
         """The newest record of the run, or None when there is none."""

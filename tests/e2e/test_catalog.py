@@ -13,7 +13,7 @@ from many import fill, name_of
 
 from archiver import layout
 from archiver.catalog import Catalog
-from archiver.errors import ChainError, MissingRecordError
+from archiver.errors import ChainError, MissingRecordError, StoreUnreachableError
 from archiver.setup import Setup
 from archiver.store import ObjectInfo, open_store
 
@@ -71,6 +71,32 @@ def test_runs_stream_through(full: Setup) -> None:
     heads.close()  # type: ignore[attr-defined]
     before = store.given
     assert before < 3 * RUNS
+
+
+def test_an_outage_is_not_told_run_by_run(full: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Down:
+        """Lists still answer; every object takes all attempts in vain."""
+
+        def __init__(self, broken: set[str]) -> None:
+            self._broken = broken
+
+        def read(self, name: str, *, limit: int) -> bytes:
+            if name.split("/")[1] in self._broken:
+                raise StoreUnreachableError(f"{name}: no answer")
+            return full.store.read(name, limit=limit)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(full.store, name)
+
+    monkeypatch.setattr("archiver.catalog.OUTAGE", 5)
+    runs = list(Catalog(full).runs())
+    apart = Catalog(replace(full, store=Down({*runs[:4], *runs[5:9]})))
+    assert sum(head.error is not None for head in apart.heads()) == 8
+    seen = []
+    with pytest.raises(StoreUnreachableError, match="no answer"):
+        for head in Catalog(replace(full, store=Down(set(runs[7:])))).heads():
+            seen.append(head.run)  # noqa: PERF401 - what came before the error counts
+    assert seen == runs[:11]
 
 
 @pytest.mark.parametrize("workers", [1, 8])
