@@ -7,6 +7,7 @@ import io
 import subprocess
 import sys
 import tarfile
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import zstandard
 from archiver import age, records, sign
 
 SCRIPT = Path(__file__).parent / "decrypt.py"
+VECTORS = Path(__file__).parent.parent / "vectors"
 KEY, OTHER = age.generate(), age.generate()
 TEXT = b"0123456789abcdef" * 9000
 
@@ -27,9 +29,9 @@ def key_file(tmp_path: Path) -> Path:
     return path
 
 
-def write(path: Path, plain: bytes) -> Path:
+def write(path: Path, plain: bytes, recipients: Sequence[age.Recipient] = ()) -> Path:
     with path.open("wb") as file:
-        sealer = age.seal([OTHER.recipient, KEY.recipient], file.write)
+        sealer = age.seal(recipients or [OTHER.recipient, KEY.recipient], file.write)
         sealer.write(plain)
         sealer.close()
     return path
@@ -55,6 +57,23 @@ def test_it_shares_no_code_with_the_package() -> None:
 def test_a_file(tmp_path: Path, key_file: Path, size: int) -> None:
     done = run(key_file, write(tmp_path / "a.age", TEXT[:size]))
     assert (done.returncode, done.stdout) == (0, TEXT[:size]), done.stderr
+
+
+def test_a_file_for_post_quantum_keys(tmp_path: Path) -> None:
+    own, other = age.HybridIdentity.generate(), age.HybridIdentity.generate()
+    path = write(tmp_path / "a.age", TEXT, [other.recipient, own.recipient])
+    for key, works in ((own, True), (other, True), (age.HybridIdentity.generate(), False), (KEY, False)):
+        key_file = tmp_path / f"{key.fingerprint}.txt"
+        age.write_identity(key_file, key, created=datetime(2026, 1, 31, tzinfo=UTC))
+        done = run(key_file, path)
+        assert (done.returncode == 0, done.stdout) == (works, TEXT if works else b""), done.stderr
+
+
+def test_a_file_for_kms_says_what_opens_it(tmp_path: Path, key_file: Path) -> None:
+    done = run(key_file, VECTORS / "kms" / "kms.age")
+    assert done.returncode != 0
+    assert b"no key fits; AWS KMS opens it with arn:aws:kms:eu-central-1:111122223333:key/" in done.stderr
+    assert done.stdout == b""
 
 
 def test_a_bundle(tmp_path: Path, key_file: Path) -> None:
