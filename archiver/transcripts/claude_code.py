@@ -104,8 +104,8 @@ class ClaudeCode:
         )
 
     def opaque(self, path: Path, item: Any = None) -> bool:
-        if len(path) == 1:
-            return path[0] in _ID_KEYS and _id_or_unknown(item, path)
+        if len(path) < 2:
+            return path[:1] != () and path[0] in _ID_KEYS and _id_or_unknown(item, path)
         if path[:2] == _CONTENT:
             return sealed.in_content(path[2:], sealed.UNKNOWN if item is None else at(item, _CONTENT))
         if path in _ID_PLACES or (path[-2] in _ID_LISTS and len(path) in (2, 3)):
