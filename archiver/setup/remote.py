@@ -10,7 +10,8 @@ from archiver.store import ObjectStore, S3Options
 def store_options(settings: Settings) -> S3Options:
     """How the configured store is reached, if it is one on S3."""
     store = settings.store
-    return S3Options(_aws(settings, store.endpoint_url), store.checksums, store.part_size)
+    aws = _aws(settings, store.endpoint_url)
+    return S3Options(aws, store.checksums, store.part_size, largest=settings.limits.run)
 
 
 def is_remote(store: ObjectStore) -> bool:

@@ -28,13 +28,17 @@ def open_store(
     from archiver.store.local import LocalStore
 
     if os.fspath(url).lower().startswith("s3://"):
+        from archiver.store.limited import limited
+        from archiver.store.retrying import retrying
         from archiver.store.s3 import S3Store
 
-        return S3Store.at(os.fspath(url), options)
-    store = LocalStore(_folder(os.fspath(url)))
+        # What comes over a network may end early or never: each object has a limit, each call another try.
+        store = limited(S3Store.at(os.fspath(url), options), options.largest)
+        return retrying(store, attempts=options.aws.attempts, patience=options.aws.timeout)
+    folder = LocalStore(_folder(os.fspath(url)))
     if make:
-        store.make()
-    return store
+        folder.make()
+    return folder
 
 
 def _folder(url: str) -> Path:

@@ -18,3 +18,5 @@ class S3Options:
     checksums: Checksums = "full"
     part_size: int = 16 << 20
     """Bytes of a part; what has more goes up in parts."""
+    largest: int = 5 << 40
+    """Bytes that an object may have, on the way up and down; S3 itself takes no more than these."""

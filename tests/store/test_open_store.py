@@ -34,8 +34,8 @@ def test_addresses_of_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize(
     "address",
-    ["", "s3://", "s3://bucket/../prefix", "https://x/y", "file://host/a", "file:///a?b", "file:///a#b", "a\0b", "file://",
-     "C:/x", "~no-such-user-here/x"],
+    ["", "s3://", "s3://bucket/../prefix", "https://x/y", "file://host/a", "file:///a?b", "file:///a#b",
+     "a\0b", "file://", "C:/x", "~no-such-user-here/x"],
 )  # fmt: skip
 def test_other_addresses_are_refused(address: str) -> None:
     with pytest.raises(ConfigError) as caught:

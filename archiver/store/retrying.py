@@ -1,0 +1,167 @@
+"""Calls of a store again, after it could not be reached for a while.
+
+The clients of S3 try a request again at once; a server that starts again, or a network that comes back, takes
+longer, and some calls are more than one request. Here whole calls are repeated, readers and lists go on where
+they were, and what an earlier attempt achieved without saying so is not taken for somebody else's.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any, BinaryIO, Final
+
+from archiver.errors import (
+    AlreadyExistsError,
+    StoreDeniedError,
+    StoreMissingError,
+    StoreUnreachableError,
+    UnconfirmedError,
+)
+from archiver.model.record import RetentionClass
+from archiver.store.base import ObjectInfo, ObjectStore, Remote
+from archiver.store.decorated import BUFFER, Decorated, DecoratedRemote, Reader, Result
+
+_FIRST_PAUSE: Final = 0.25
+_LONGEST_PAUSE: Final = 5.0
+
+
+class Retrying(Decorated):
+    """A store whose calls are made up to `attempts` times, and not again after `patience` seconds."""
+
+    def __init__(self, inner: ObjectStore, attempts: int, patience: float) -> None:
+        super().__init__(inner)
+        self._limits = (attempts, patience)
+
+    def create(self, name: str, body: Iterable[bytes], *, retention: RetentionClass) -> ObjectInfo:
+        """Again only if `body` can be iterated again."""
+        return self._write(name, body, lambda: self._inner.create(name, body, retention=retention))
+
+    def open(self, name: str, *, offset: int = 0) -> AbstractContextManager[BinaryIO]:
+        """A reader that opens the object again where it was.
+
+        Should the object be re-keyed at that moment, what was read is of two versions: readers compare the
+        digest of the whole.
+        """
+        return io.BufferedReader(_ResumingReader(self, name, offset), BUFFER)
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        return self._listed(prefix, super().list(prefix))
+
+    def replace(self, name: str, body: Iterable[bytes], *, was: ObjectInfo) -> ObjectInfo:
+        """Again only if `body` can be iterated again."""
+        return self._write(name, body, lambda: self._inner.replace(name, body, was=was))
+
+    def opened(self, name: str, offset: int) -> AbstractContextManager[BinaryIO]:
+        """What the store within opens."""
+        return self._call("open", lambda: self._inner.open(name, offset=offset))
+
+    def tries(self) -> Tries:
+        """Those of one call."""
+        return Tries(*self._limits)
+
+    def _call(self, verb: str, work: Callable[[], Result]) -> Result:  # noqa: ARG002 # all verbs alike
+        tries = self.tries()
+        while True:
+            try:
+                return work()
+            except StoreUnreachableError as error:
+                tries.wait_after(error)
+
+    def _listed(self, prefix: str, found: Iterator[ObjectInfo]) -> Iterator[ObjectInfo]:
+        last, tries = "", self.tries()
+        while True:
+            try:
+                for info in found:
+                    if info.name > last:
+                        last, tries = info.name, self.tries()
+                        yield info
+            except StoreUnreachableError as error:
+                tries.wait_after(error)
+                found = self._inner.list(prefix)
+            else:
+                return
+
+    def _write(self, name: str, body: Iterable[bytes], work: Callable[[], ObjectInfo]) -> ObjectInfo:
+        if iter(body) is body:
+            return work()
+        tries = self.tries()
+        while True:
+            try:
+                return work()
+            except AlreadyExistsError:
+                found = self._own(name, body) if tries.failed else None
+                if found is None:
+                    raise
+                return found
+            except StoreUnreachableError as error:
+                tries.wait_after(error)
+
+    def _own(self, name: str, body: Iterable[bytes]) -> ObjectInfo | None:
+        """The object if its bytes are those of `body`: an earlier attempt put them, and could not say so."""
+        try:
+            with self._inner.open(name) as file:
+                if any(file.read(len(chunk)) != chunk for chunk in body) or file.read(1):
+                    return None
+            return self._inner.head(name)
+        except StoreDeniedError as error:
+            raise UnconfirmedError(
+                f"object {name} exists already, perhaps by an attempt whose answer was lost, and it cannot "
+                "be read to see",
+                remedy="let somebody who may read the store look (`archiver list`)",
+            ) from error
+
+
+class RetryingRemote(DecoratedRemote, Retrying):
+    """A store over a network that is asked again."""
+
+
+def retrying(store: ObjectStore, attempts: int, patience: float) -> Retrying:
+    """`store`, with calls made again while it cannot be reached."""
+    return (RetryingRemote if isinstance(store, Remote) else Retrying)(store, attempts, patience)
+
+
+class Tries:
+    """How often one call was tried, and whether it may be tried again."""
+
+    def __init__(self, attempts: int, patience: float) -> None:
+        self.failed = 0
+        self._attempts = attempts
+        self._end = time.monotonic() + patience
+
+    def wait_after(self, error: StoreUnreachableError) -> None:
+        """Pause before the next attempt; raises `error` if there must be none."""
+        self.failed += 1
+        if (
+            isinstance(error, StoreMissingError)
+            or self.failed >= self._attempts
+            or time.monotonic() > self._end
+        ):
+            raise error
+        longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (self.failed - 1))
+        time.sleep(random.uniform(0.5, 1.0) * longest)  # noqa: S311 # so that many clients do not come at once
+
+
+class _ResumingReader(Reader):
+    def __init__(self, store: Retrying, name: str, offset: int) -> None:
+        super().__init__(store.opened(name, offset))
+        self._store = store
+        self._name = name
+        self._at = offset
+        self._tries = store.tries()
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            try:
+                count = super().readinto(buffer)
+            except StoreUnreachableError as error:
+                self._tries.wait_after(error)
+                self._reopen(self._store.opened(self._name, self._at))
+            else:
+                self._at += count
+                if count:
+                    self._tries = self._store.tries()
+                return count
