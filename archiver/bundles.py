@@ -16,6 +16,7 @@ from archiver.errors import (
 )
 from archiver.model.record import BundleRef, Record
 from archiver.progress import Progress
+from archiver.signed import Seal, seal_of
 from archiver.store import ObjectStore, Remote
 
 if TYPE_CHECKING:
@@ -40,6 +41,16 @@ def check_size(record: Record, size: int | None) -> None:
         raise _gone(record, bundle)
     if not bundle.payload_length < size <= bundle.payload_length + MAX_HEADER:
         raise _other(record, bundle)
+
+
+def seal(record: Record, setup: Setup) -> Seal:
+    """Whom the bundle is sealed to, from its header alone; raises as `fetch` does if that does not open."""
+    bundle = _of(record)
+    try:
+        with setup.store.open(bundle.name) as source:
+            return seal_of(source, _identities(record, setup), bundle.name, bundle.payload_sha256)
+    except ObjectNotFoundError as error:
+        raise _gone(record, bundle) from error
 
 
 def fetch(record: Record, setup: Setup, into: Path, progress: Progress) -> Manifest:

@@ -43,7 +43,7 @@ MAX_NOTES = 1000
 _FORM = signed.Form("note", PAYLOAD_TYPE, NOTE_FORMAT, Note, MAX_NOTE)
 _PART = 512 << 10
 """Bytes that the objects of one note may take, so that its recipients have room too."""
-_KEPT = 32
+_KEPT = 128
 """Runs whose notes are kept in memory: more than are read at the same time."""
 
 

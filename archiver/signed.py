@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, Generic, TypeVar
 
 from pydantic import ValidationError
 
@@ -45,6 +45,12 @@ class Seal:
     def is_for(self, fingerprints: Collection[str]) -> bool:
         """Whether the header is for exactly these keys."""
         return not self.unnamed and set(self.recipients) == set(fingerprints)
+
+
+def seal_of(source: BinaryIO, identities: Sequence[Identity], name: str, payload_sha256: str) -> Seal:
+    """Open the header alone; the payload's digest is the caller's word. Raises as `age.unseal` does."""
+    with age.unseal(identities, source, name=name, digest=False) as unsealed:
+        return Seal(unsealed.fingerprints, unsealed.unnamed, payload_sha256)
 
 
 @dataclass(frozen=True, slots=True)

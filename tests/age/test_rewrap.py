@@ -110,7 +110,9 @@ def test_a_header_past_its_limits_is_refused(sealed) -> None:
 
 def test_nobody_locks_a_file_away_from_himself(sealed) -> None:
     data = sealed([ANNA.recipient], b"state")
-    with pytest.raises(KeyUnavailableError, match="bundle 7 would be locked to keys that you cannot") as caught:
+    with pytest.raises(
+        KeyUnavailableError, match="bundle 7 would be locked to keys that you cannot"
+    ) as caught:
         age.rewrap([ANNA], [BERT.recipient], BytesIO(data), name="bundle 7")
     assert caught.value.fingerprints == (BERT.fingerprint,)
     assert caught.value.remedy

@@ -1,0 +1,188 @@
+"""Whom objects are sealed to: what the configuration names, and what headers say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from archiver import layout
+from archiver.age.context import BindableRecipient
+from archiver.catalog import Catalog, Entry
+from archiver.errors import (
+    ArchiverError,
+    ConfigError,
+    KeyUnavailableError,
+    NoSuchRunError,
+    ObjectNotFoundError,
+)
+from archiver.parallel import in_order
+from archiver.signed import Seal, seal_of
+
+if TYPE_CHECKING:
+    from archiver.age import Identity, Recipient
+    from archiver.setup import Setup
+
+Way = Literal["here", "kms", "offline"]
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """A recipient of the configuration."""
+
+    fingerprint: str
+    kind: str
+    text: str
+    """As the configuration names it: `age1…`, `age1pq1…` or an ARN."""
+    way: Way
+    """What opens it: an identity of this configuration, KMS, or one that is kept elsewhere (break-glass)."""
+    opens: bool
+    """Whether an own identity, or KMS as it is configured here, opens what is sealed to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """Whom one object is sealed to."""
+
+    name: str
+    recipients: tuple[str, ...]
+    """Fingerprints in its header."""
+    authentic: bool
+    """Whether an own identity opened it; else anybody may have written its header."""
+    mine: tuple[str, ...]
+    """Those of them that own identities belong to."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSealed:
+    """Whom the newest objects of a run are sealed to, and what is to be said of that."""
+
+    run: str
+    seq: int
+    objects: tuple[Sealed, ...] = ()
+    remarks: tuple[str, ...] = ()
+    error: ArchiverError | None = None
+    """Why the newest record, or its bundle, could not be looked at."""
+
+
+def configured(recipients: Iterable[Recipient], identities: Iterable[Identity]) -> tuple[Configured, ...]:
+    """The recipients that the next save seals to, as these identities see them."""
+    own = {identity.fingerprint for identity in identities}
+    return tuple(
+        Configured(one.fingerprint, one.kind, str(one), _way(one, own), one.fingerprint in own)
+        for one in recipients
+    )
+
+
+def _way(recipient: Recipient, own: set[str]) -> Way:
+    if isinstance(recipient, BindableRecipient):
+        return "kms"
+    return "here" if recipient.fingerprint in own else "offline"
+
+
+def to_seal_to(setup: Setup) -> frozenset[str]:
+    """Fingerprints of the configured recipients.
+
+    `ConfigError` where there are none, or where no own identity belongs to one of them: nobody locks a store
+    away from himself.
+    """
+    found = frozenset(recipient.fingerprint for recipient in setup.recipients)
+    if not found:
+        raise ConfigError(
+            "no recipient is configured, so there is nobody to seal to",
+            remedy="name them as keys.recipients in archiver.toml",
+        )
+    if found.isdisjoint(identity.fingerprint for identity in setup.identities):
+        raise ConfigError(
+            f"none of your identities would open what is sealed to {', '.join(sorted(found))}",
+            remedy="add a recipient whose identity you have to keys.recipients, or name the identity file of "
+            "one too, with --identity or in keys.identities",
+        )
+    return found
+
+
+def fits(seal: Seal, setup: Setup) -> bool:
+    """Whether a header is for the recipients that the configuration expects.
+
+    Where the configuration names none, those of the identities must be among them: a restorer with one key
+    need not know the others.
+    """
+    expected = {recipient.fingerprint for recipient in setup.recipients}
+    if setup.settings.keys.recipients:
+        return seal.is_for(expected)
+    return expected.issubset(seal.recipients)
+
+
+def of_runs(setup: Setup, run: str | None = None) -> Iterator[RunSealed]:
+    """The newest record and its bundle of each run, or of one; `NoSuchRunError` if that is not there.
+
+    Raises what keeps the store from being listed; what is wrong with one run comes with it.
+    """
+    catalog = Catalog(setup)
+    if run is not None:
+        numbers = catalog.numbers(run)
+        if not numbers:
+            raise NoSuchRunError(f"the store has no run {run!r}", remedy="`archiver list` shows the runs")
+        found: Iterable[tuple[str, int]] = [(run, numbers[-1])]
+    else:
+        found = catalog.newest_numbers()
+    return in_order(lambda one: _look(*one, catalog, setup), found, workers=catalog.workers)
+
+
+def _look(run: str, seq: int, catalog: Catalog, setup: Setup) -> RunSealed:
+    own = [identity.fingerprint for identity in setup.identities]
+    name = layout.record_name(run, seq)
+    try:
+        entry = catalog.read(run, seq)
+    except KeyUnavailableError as error:
+        hinted = Sealed(name, error.fingerprints, False, ())
+        # That no identity opens it is an answer; that KMS did not give one is an error.
+        failure = None if type(error) is KeyUnavailableError else error.with_traceback(None)
+        return RunSealed(run, seq, (hinted,), tuple(_unopened(error)), failure)
+    except ArchiverError as error:
+        return RunSealed(run, seq, error=error.with_traceback(None))
+    seals = {name: entry.seal}
+    failed: ArchiverError | None = None
+    try:
+        seals.update(_bundle(entry, setup))
+    except ArchiverError as error:
+        failed = error.with_traceback(None)
+    objects = tuple(
+        Sealed(
+            name, seal.recipients, True, tuple(one for one in dict.fromkeys(own) if one in seal.recipients)
+        )
+        for name, seal in seals.items()
+    )
+    return RunSealed(run, seq, objects, tuple(_remarks(list(seals.values()), setup)), failed)
+
+
+def _bundle(entry: Entry, setup: Setup) -> Iterator[tuple[str, Seal]]:
+    record, bundle = entry.record, entry.record.bundle
+    if bundle is None:
+        return
+    identities = setup.identities_for(record.run, "bundle", record.task)
+    try:
+        with setup.store.open(bundle.name) as source:
+            yield bundle.name, seal_of(source, identities, bundle.name, bundle.payload_sha256)
+    except ObjectNotFoundError:
+        return  # whether it may be gone is for `verify` to say
+
+
+def _unopened(error: KeyUnavailableError) -> Iterator[str]:
+    yield "none of your identities opens it"
+    if len(error.fingerprints) == 1:
+        yield "only one key opens it"
+
+
+def _remarks(seals: list[Seal], setup: Setup) -> Iterator[str]:
+    """What a responder should know before the day on which a key is gone."""
+    known = configured(setup.recipients, setup.identities)
+    offline = {one.fingerprint for one in known if one.way == "offline"}
+    if any(len(seal.recipients) + seal.unnamed < 2 for seal in seals):
+        yield "only one key opens it"
+    if offline and any(offline.isdisjoint(seal.recipients) for seal in seals):
+        yield "no break-glass recipient opens it"
+    if any(seal.unnamed for seal in seals):
+        yield "more keys open it than its header names"
+    if not all(fits(seal, setup) for seal in seals):
+        yield "sealed to other recipients than the configured ones"
