@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import sys
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, get_args
@@ -35,9 +36,18 @@ def cli() -> str:
         "",
         *_section("archiver", "##", program),
     ]
-    for name, command in program.commands.items():
+    for name, command in _commands(program):
         lines += _section(f"archiver {name}", "##", command)
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _commands(program: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command by its words; a group itself says nothing but what its commands say."""
+    for name, command in program.commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", command
 
 
 def _section(name: str, level: str, command: Any) -> list[str]:

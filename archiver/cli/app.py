@@ -15,11 +15,16 @@ from archiver.cli.init import init
 from archiver.cli.keygen import keygen
 from archiver.cli.list_runs import list_runs
 from archiver.cli.options import use_config
+from archiver.cli.recipients import recipients_list
+from archiver.cli.rekey import rekey
 from archiver.cli.restore import restore
 from archiver.cli.schema import schema
 from archiver.cli.show import show
 from archiver.cli.verify import verify
 from archiver.errors import UsageError
+
+GROUPS = {"recipients": "Who can open what is saved."}
+"""First words of commands that have two."""
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     "archive": archive,
@@ -30,6 +35,8 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "init": init,
     "doctor": doctor,
     "keygen": keygen,
+    "recipients list": recipients_list,
+    "rekey": rekey,
     "schema": schema,
 }
 
@@ -38,15 +45,20 @@ def whole() -> typer.Typer:
     """The program with all its commands."""
     app = _new(completion=True)
     app.callback(invoke_without_command=True)(archiver)
+    groups = {name: _new(completion=False) for name in GROUPS}
     for name, function in COMMANDS.items():
-        app.command(name)(function)
+        group, _, word = name.rpartition(" ")
+        groups.get(group, app).command(word)(function)
+    for name, group_app in groups.items():
+        group_app.callback()(lambda: None)
+        app.add_typer(group_app, name=name, help=GROUPS[name])
     return app
 
 
 def single(name: str, *, completion: bool = False) -> typer.Typer:
     """One command as a program of its own: without the group around it, its help is there twice as fast."""
     app = _new(completion=completion)
-    app.command(name)(COMMANDS[name])
+    app.command(name.rpartition(" ")[2])(COMMANDS[name])
     return app
 
 

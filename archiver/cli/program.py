@@ -12,7 +12,7 @@ import typer
 from typer.main import get_command
 
 from archiver.cli import output
-from archiver.cli.app import COMMANDS, single, whole
+from archiver.cli.app import COMMANDS, GROUPS, single, whole
 from archiver.cli.options import use_config
 from archiver.errors import ArchiverError, UsageError
 
@@ -91,9 +91,10 @@ def _code(name: str, arguments: list[str]) -> int:
 
 def _chosen(name: str, arguments: list[str]) -> tuple[typer.Typer, str, list[str]]:
     """The app to run, its name in messages, and its arguments."""
-    if not arguments or arguments[0] not in COMMANDS:
+    words = 2 if arguments and arguments[0] in GROUPS else 1
+    command, rest = " ".join(arguments[:words]), arguments[words:]
+    if command not in COMMANDS:
         return whole(), name, arguments
-    command, *rest = arguments
     if name == command:
         return single(command, completion=True), name, rest
     return single(command), f"{name} {command}", rest

@@ -54,6 +54,7 @@ def show(
                 "run": chain.run,
                 "writer": chain.writer,
                 "records": [link.record.document() for link in chain.links],
+                "sealed_to": list(chain.head.seal.recipients),
                 "tail": [item["value"] for item in items],
             }
         )
@@ -101,7 +102,7 @@ def _facts(chain: Chain) -> list[tuple[str, object]]:
         ("left out", counted(record.left_out, "member") if record.left_out else ""),
         ("class", record.retention),
         ("signed by", f"{chain.writer} ({record.writer})"),
-        ("opened by", ", ".join(record.recipients)),
+        ("opened by", ", ".join(chain.head.seal.recipients)),
         ("chain", f"{counted(len(chain.links), 'record')}, verified"),
     ]
 

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from archiver.verify import Finding
 
 
+_FEW = 3
+"""Runs whose advice is said one by one."""
+
+
 def verify(
     run: Annotated[
         str | None, typer.Argument(help="Only this run.", metavar="RUN", show_default=False)
@@ -31,6 +35,10 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     """Verify signatures, chains and bundles.
+
+    Whom an object is sealed to is compared with what was signed, for records and, with --deep, for bundles;
+    what `rekey` changed is known by its notes. A run that is sealed to other recipients than the configured
+    ones is mentioned.
 
     Exits 4 when something is damaged or missing, else with the code of what was refused.
 
@@ -59,6 +67,7 @@ def verify(
     elif output.tty():
         for finding in told.notes:
             output.problem("note", f"{finding.object}: {finding.note}", None, style="1;33")
+        _advise(told.advised)
         checked = counted(told.count, "object")
         output.line(f"{checked} checked, {len(broken) or 'none'} damaged or refused.")
     problems.report(
@@ -77,13 +86,16 @@ class _Told:
         self.count = 0
         self.broken: list[Finding] = []
         self.notes: list[Finding] = []
+        self.advised: list[Finding] = []
         self.documents: list[Any] = []
 
     def add(self, finding: Finding) -> None:
         from archiver import jsonio
         from archiver.cli import output
 
-        self.count += 1
+        self.count += finding.advice is None
+        if finding.advice is not None:
+            self.advised.append(finding)
         if finding.error is not None:
             self.broken.append(finding)
         elif finding.note.startswith("no record"):
@@ -93,6 +105,22 @@ class _Told:
             self.documents.append(document if output.tty() else jsonio.held(document))
         elif not output.tty():
             output.row(_row(finding))
+
+
+def _advise(advised: list[Finding]) -> None:
+    """Say what should be done; once for all runs where it is more than a few."""
+    from archiver.cli import output
+    from archiver.cli.text import command, counted
+
+    if len(advised) > _FEW:
+        runs = f"{counted(len(advised), 'run')} have objects"
+        text = f"{runs} that are sealed to other recipients than the configured ones"
+        output.problem("note", text, "archiver rekey --all --dry-run", style="1;33")
+        return
+    for finding in advised:
+        run = finding.run or ""
+        next_step = command(f"archiver {finding.advice}", run, "--dry-run")
+        output.problem("note", f"run {run}: {finding.note}", next_step, style="1;33")
 
 
 def _row(finding: Finding) -> tuple[Any, ...]:
@@ -108,5 +136,6 @@ def _document(finding: Finding) -> dict[str, Any]:
         "run": finding.run,
         "seq": finding.seq,
         "note": finding.note,
+        "advice": finding.advice,
         "error": described(finding.error) if finding.error else None,
     }
