@@ -18,6 +18,7 @@ from awscrt import checksums
 from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.loaders import create_loader
 from botocore.utils import parse_timestamp
 
 from archiver.aws.options import AwsOptions
@@ -36,6 +37,9 @@ __all__ = [
 FAILURES: Final = (ClientError, BotoCoreError, urllib3.exceptions.HTTPError, HTTPException, OSError)
 """What calls of boto3, and reading what they give, raise when the service or the network fails."""
 
+_LOADER = create_loader()
+"""The descriptions of services, read once for all clients: reading them is most of making a client."""
+
 
 def client(service: str, options: AwsOptions, **config: Any) -> Any:
     """A boto3 client for `service`; `config` are further botocore settings.
@@ -43,6 +47,7 @@ def client(service: str, options: AwsOptions, **config: Any) -> Any:
     Credentials come from where the AWS tools look for them.
     """
     core = botocore.session.get_session()
+    core.register_component("data_loader", _LOADER)
     core.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=moment)
     session = boto3.session.Session(
         profile_name=options.profile, region_name=options.region, botocore_session=core

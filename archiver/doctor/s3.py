@@ -110,7 +110,7 @@ class Examination:
             why = "these credentials may not write" if put.denied else f"a put is refused: {put.said}"
             for name in ("fencing", "round trip", "class tags", "checksums", "multipart"):
                 yield unknown(name, f"{why}, so it could not be tried")
-            yield server.strangers(asked.anonymous(self._s3), None)
+            yield server.strangers(*asked.anonymous(self._s3))
             return
         self._rights["s3:GetObject"] = self._readable(first)
         yield self._fencing()
@@ -121,7 +121,7 @@ class Examination:
         trip = self._name()
         yield objects.round_trip(self._store, trip)
         yield objects.tags(self._store, trip, self._class_of)
-        yield server.strangers(asked.anonymous(self._s3), asked.anonymous(self._s3, first))
+        yield server.strangers(*asked.anonymous(self._s3, first))
 
     def _put(self, name: str) -> Answer:
         """A first object, with its tag; without one where only the tag is what may not be."""

@@ -6,7 +6,6 @@ from archiver.doctor.check import ENFORCED, NOT_ENFORCED, Check, failed, failure
 from archiver.errors import (
     ClockSkewError,
     ConfigError,
-    DamagedError,
     RefusedError,
     StoreError,
     UnfencedStoreError,
@@ -142,7 +141,7 @@ def checksum(what: str, answer: Answer, *, sent: bool) -> Check:
         remedy = (
             "damage on the way to the server is seen only when somebody restores; use another server, or TLS"
         )
-        return failure(name, found, remedy, DamagedError) if sent else warning(name, found, remedy)
+        return failure(name, found, remedy, StoreError) if sent else warning(name, found, remedy)
     if answer.unsupported:
         found = f"the server knows no {what}"
         return (

@@ -67,17 +67,19 @@ def identity(s3: S3) -> Answer:
     return ask_of(lambda: door.client("sts", quick), "get_caller_identity", request)
 
 
-def anonymous(s3: S3, name: str | None = None) -> Answer:
-    """Whether somebody without credentials may list the store, or (with `name`) read that object."""
-    params: dict[str, Any] = {"Bucket": s3.address.bucket}
+def anonymous(s3: S3, name: str | None = None) -> tuple[Answer, Answer | None]:
+    """Whether somebody without credentials may list the store, and (with `name`) read that object."""
+    made: list[Any] = []
+
+    def stranger() -> Any:
+        if not made:
+            made.append(door.client("s3", s3.options.aws, signature_version=door.UNSIGNED))
+        return made[0]
+
+    bucket, prefix = s3.address.bucket, s3.address.prefix
+    request = s3.request("list_objects_v2", None)
+    listing = ask_of(stranger, "list_objects_v2", request, Bucket=bucket, Prefix=prefix, MaxKeys=1)
     if name is None:
-        operation, more = "list_objects_v2", {"Prefix": s3.address.prefix, "MaxKeys": 1}
-    else:
-        operation, more = "head_object", {"Key": s3.address.key(name)}
-    return ask_of(
-        lambda: door.client("s3", s3.options.aws, signature_version=door.UNSIGNED),
-        operation,
-        s3.request(operation, name),
-        **params,
-        **more,
-    )
+        return listing, None
+    request = s3.request("head_object", name)
+    return listing, ask_of(stranger, "head_object", request, Bucket=bucket, Key=s3.address.key(name))

@@ -1,0 +1,59 @@
+"""Checks of stores on real servers, in a home without a trace of the developer's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archiver.config import Settings, load
+from archiver.doctor import Check, examine
+from archiver.setup import initialise
+
+Examine = Callable[..., list[Check]]
+Settle = Callable[..., Settings]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in [name for name in os.environ if name.startswith(("ARCHIVER_", "XDG_"))]:
+        monkeypatch.delenv(name)
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def settle(tmp_path: Path) -> Settle:
+    """Settings for a store, which is set up first unless `bare`."""
+
+    def make(url: str, *, bare: bool = False, recipients: tuple[str, ...] = (), **store: Any) -> Settings:
+        flags = {"store": {"url": url, **store}, "keys": {"recipients": recipients} if recipients else {}}
+        settings = load(flags=flags, without_file=True)
+        if not bare:
+            initialise(url, None, settings=settings, now=datetime.now(UTC))
+        return settings
+
+    return make
+
+
+@pytest.fixture
+def checked() -> Callable[..., dict[str, Check]]:
+    """What was found, by the name of the check; of several with one name the worst."""
+
+    def look(settings: Settings, **options: Any) -> dict[str, Check]:
+        order = ["ok", "unknown", "warning", "failure"]
+        found: dict[str, Check] = {}
+        for check in examine(settings, **options):
+            before = found.setdefault(check.name, check)
+            if order.index(check.verdict) > order.index(before.verdict):
+                found[check.name] = check
+        return found
+
+    return look
