@@ -2,7 +2,8 @@
 
     arn:aws:kms:REGION:ACCOUNT:key/ID
 
-ID is a UUID, or `mrk-` and 32 hex digits for a key that has replicas in other regions.
+ID is a UUID, or `mrk-` and 32 hex digits for a key of several regions: its replicas share the ID, and each
+opens what the others wrapped.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ PREFIX = "arn:"
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _ARN = re.compile(
-    rf"arn:aws[a-z-]*:kms:(?P<region>[a-z0-9-]+):[0-9]{{12}}:key/(?:{_UUID}|mrk-[0-9a-f]{{32}})"
+    rf"(?P<partition>arn:aws[a-z-]*:kms:)(?P<region>[a-z0-9-]+)"
+    rf"(?P<key>:[0-9]{{12}}:key/(?:{_UUID}|(?P<several>mrk-[0-9a-f]{{32}})))"
 )
 _ALIAS = re.compile(r"arn:[^:]*:kms:[^:]*:[^:]*:alias/.*")
 
@@ -28,6 +30,8 @@ class KeyArn:
 
     text: str
     region: str
+    family: str
+    """What the replicas of a key have in common; the ARN itself for a key of one region."""
 
     @property
     def fingerprint(self) -> str:
@@ -42,7 +46,8 @@ def parse_arn(text: str) -> KeyArn:
     """The key that the ARN names; `InvalidKeyError` for every other text."""
     found = _ARN.fullmatch(text)
     if found is not None:
-        return KeyArn(text, found["region"])
+        family = found["partition"] + found["key"] if found["several"] else text
+        return KeyArn(text, found["region"], family)
     if _ALIAS.fullmatch(text):
         raise InvalidKeyError(
             f"{text!r} is an alias: it can be moved to another key, and then nothing sealed before opens",

@@ -99,7 +99,7 @@ class KmsRecipient:
 
 
 class KmsIdentity:
-    """A KMS key that may be asked to open objects of one context."""
+    """A KMS key that may be asked to open objects of one context, also such as a replica of it sealed."""
 
     def __init__(self, arn: KeyArn, keys: DataKeys, context: Context | None = None) -> None:
         self.arn = arn
@@ -120,7 +120,8 @@ class KmsIdentity:
     def unwrap(self, stanzas: Sequence[Stanza]) -> bytes | None:
         """The file key; raises what KMS fails with, and before it is asked `ContextMismatchError`."""
         # All are checked before one is tried, so that what a file is does not depend on who opens it.
-        mine = [wrapped for wrapped in wrapped_keys(stanzas) if wrapped.arn == self.arn]
+        mine = [wrapped for wrapped in wrapped_keys(stanzas) if wrapped.arn.family == self.arn.family]
+        mine.sort(key=lambda wrapped: wrapped.arn != self.arn)  # before those of its replicas
         failures: list[ArchiverError] = []
         for wrapped in mine:
             try:

@@ -84,6 +84,21 @@ def test_a_multi_region_key_and_the_region_of_the_arn(ministack: Ministack, clie
         assert opened(client, arn, sealed(client, arn)) == b"state"
 
 
+def test_a_replica_opens_what_the_other_region_sealed(ministack: Ministack, client: KmsClient) -> None:
+    one = parse_arn(ministack.make_key(MultiRegion=True))
+    made = ministack.client().replicate_key(KeyId=one.text, ReplicaRegion="us-east-1")
+    replica = parse_arn(made["ReplicaKeyMetadata"]["Arn"])
+    assert replica.region == "us-east-1"
+    data = sealed(client, one)
+    ministack.client().disable_key(KeyId=one.text)
+    assert opened(client, replica, data) == b"state"
+    pieces: list[bytes] = []
+    keys = DataKeys(client)
+    ministack.client().enable_key(KeyId=one.text)
+    age.seal([KmsRecipient(arn, keys, BUNDLE) for arn in (one, replica)], pieces.append).close()
+    assert opened(client, replica, b"".join(pieces)) == opened(client, one, b"".join(pieces)) == b""
+
+
 def test_text_of_every_script_is_a_context(client: KmsClient, arn: KeyArn) -> None:
     context = {"application": "a", "object": "note", "run": "Lauf №7", "task": "修复 \t解析器 %41&="}
     key = client.generate(arn, context)

@@ -31,6 +31,20 @@ def test_what_is_an_arn(text: str, region: str) -> None:
     assert found.fingerprint == hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
+def test_replicas_are_of_one_family_and_other_keys_are_not() -> None:
+    id_ = f"key/mrk-{UUID.replace('-', '')}"
+    first = age.parse_arn(f"arn:aws:kms:eu-central-1:111122223333:{id_}")
+    assert age.parse_arn(f"arn:aws:kms:us-east-1:111122223333:{id_}").family == first.family
+    for other in (
+        f"arn:aws-cn:kms:eu-central-1:111122223333:{id_}",
+        f"arn:aws:kms:eu-central-1:111122223334:{id_}",
+        f"arn:aws:kms:eu-central-1:111122223333:{id_[:-1]}0",
+    ):
+        assert age.parse_arn(other).family != first.family
+    single = [age.parse_arn(f"arn:aws:kms:{region}:111122223333:key/{UUID}") for region in ("a", "b")]
+    assert single[0].family != single[1].family
+
+
 @pytest.mark.parametrize(
     "text",
     [
