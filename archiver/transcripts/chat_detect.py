@@ -39,7 +39,7 @@ def shown(values: Sequence[Any], container: Any) -> bool:
 
 def nested(values: Sequence[Any]) -> Path | None:
     """Where each of these values holds a conversation of its own; None unless most do and show it."""
-    if not all(isinstance(value, dict) and "role" not in value for value in values):
+    if not all(isinstance(value, dict) for value in values):
         return None
     for path in _PLACES:
         lists = [(value, at(value, path)) for value in values]
@@ -108,5 +108,7 @@ def _asks(container: Any) -> bool:
     ):
         return True
     model = container.get("model")
-    others = not _OTHERS.isdisjoint(container) or any(at(tool, ("input_schema",)) for tool in tools)
+    others = not _OTHERS.isdisjoint(container) or any(
+        isinstance(tool, dict) and "input_schema" in tool for tool in tools
+    )
     return isinstance(model, str) and "claude" not in model and not others

@@ -35,6 +35,8 @@ class ChatJudge:
         self._early: dict[str, int] = {}
         """Results without a call just ahead of a message that may hold it, with their items."""
         self._answered: set[str] = set()
+        self._free: set[str] = set()
+        """Calls that may be answered here, but need not be."""
 
     def see(self, index: int, item: Any, facts: Facts) -> None:
         """Take in the next message."""
@@ -61,7 +63,7 @@ class ChatJudge:
         self._home = index
         for call in facts.calls:
             if call.answered_elsewhere:
-                self._answered.add(call.id)
+                self._free.add(call.id)
                 continue
             if call.id in self._open:
                 self._add("duplicate_call", index, call.id, "a second call with this id in one message")
@@ -76,6 +78,9 @@ class ChatJudge:
         elif open_call is None and call_id in self._late:
             detail = "the result does not follow the message with its call"
             self._misplaced(index, call_id, detail, self._late.pop(call_id))
+        elif call_id in self._free:
+            self._free.remove(call_id)
+            self._answered.add(call_id)
         elif call_id in self._answered:
             self._add("duplicate_result", index, call_id, "the call was answered before")
         elif call_id in self._early:
@@ -113,6 +118,7 @@ class ChatJudge:
         for call_id in list(self._late):
             self._give_up(call_id)
         self._answered.clear()
+        self._free.clear()
 
     def _misplaced(self, index: int, call_id: str, detail: str, home: int) -> None:
         self._found.append(Problem("misplaced_result", index, detail, call_id, home=home))
