@@ -2,13 +2,23 @@
 
 from archiver.transcripts.anthropic import AnthropicMessages
 from archiver.transcripts.claude_code import ClaudeCode
+from archiver.transcripts.codex import Codex
 from archiver.transcripts.dialect import Dialect
 from archiver.transcripts.opaque import Opaque
 from archiver.transcripts.openai_chat import OpenAIChat
+from archiver.transcripts.openai_responses import OpenAIResponses
 
 _OPAQUE = Opaque()
 DIALECTS: dict[str, Dialect] = {
-    dialect.name: dialect for dialect in (AnthropicMessages(), ClaudeCode(), OpenAIChat(), _OPAQUE)
+    dialect.name: dialect
+    for dialect in (
+        AnthropicMessages(),
+        ClaudeCode(),
+        OpenAIChat(),
+        OpenAIResponses(),
+        Codex(),
+        _OPAQUE,
+    )
 }
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from archiver.transcripts import chat_detect
+from archiver.transcripts import chat_detect, responses_detect
 from archiver.transcripts.blocks import CLIENT_CALL, REASONING, SERVER_CALLS
 from archiver.transcripts.dialect import Path
 
 CLAUDE_CODE: Final = "claude-code"
 ANTHROPIC: Final = "anthropic-messages"
 OPENAI_CHAT: Final = "openai-chat"
+OPENAI_RESPONSES: Final = "openai-responses"
+CODEX: Final = "codex"
 OPAQUE: Final = "opaque"
 
 _SESSION_KEYS: Final = ("sessionId", "session_id", "uuid", "parentUuid")
@@ -45,7 +47,7 @@ def of_lines(values: Sequence[Any]) -> str:
     seen = [_claude_line(value) for value in values]
     if None not in seen and sum(map(bool, seen)) * 2 >= len(seen):
         return CLAUDE_CODE
-    return of_messages(values, None)
+    return CODEX if responses_detect.is_rollout(values) else of_messages(values, None)
 
 
 def _claude_line(value: Any) -> bool | None:
@@ -71,6 +73,8 @@ def _claude_line(value: Any) -> bool | None:
 
 def of_messages(values: Sequence[Any], container: Any) -> str:
     """The dialect of the elements of a messages array; `container` is the object that holds the array."""
+    if responses_detect.shown(values, container):
+        return OPENAI_RESPONSES
     if chat_detect.shown(values, container):
         return OPENAI_CHAT
     if not values or not all(map(_message, values)):
@@ -82,8 +86,11 @@ def of_messages(values: Sequence[Any], container: Any) -> str:
 
 def of_conversations(values: Sequence[Any]) -> tuple[str, Path]:
     """The dialect of lines or elements that hold a conversation each, and where in them its messages are."""
-    found = chat_detect.nested(values)
-    return (OPAQUE, ()) if found is None else (OPENAI_CHAT, found)
+    for dialect, nested in ((OPENAI_RESPONSES, responses_detect.nested), (OPENAI_CHAT, chat_detect.nested)):
+        found = nested(values)
+        if found is not None:
+            return dialect, found
+    return OPAQUE, ()
 
 
 def _plain(values: Sequence[Any]) -> bool:

@@ -20,6 +20,8 @@ HEADER_LIMIT: Final = 4 << 20
 _MAX_ARRAYS: Final = 64
 _RECORDED: Final = "interactions"
 """Where recordings of requests and responses keep them, as HTTP cassettes do."""
+_KEPT_AT: Final[tuple[Path, ...]] = ((), ("messages",), ("input",))
+"""Keys under which requests keep messages; a document may also be an array of them itself."""
 _MAX_KEY: Final = 1 << 10
 
 _BLANKS = re.compile(rb"[ \t\r\n]*+")
@@ -172,7 +174,7 @@ class Walker:
     def value(self, path: Path) -> None:
         """Move behind the value at `path`, and note the arrays of messages in it."""
         first = self.window.peek()
-        if first == b"[" and path[-1:] in ((), ("messages",)):
+        if first == b"[" and path[-1:] in _KEPT_AT:
             self._messages(path)
         elif first == b"[" and path == (_RECORDED,):
             self._recorded(path)

@@ -18,7 +18,7 @@ from archiver.errors import MalformedTranscriptError, UsageError
 from archiver.model import Items, Transcript, TranscriptPart
 from archiver.model.items import PairSource
 from archiver.transcripts import detect, document, nested, sniff
-from archiver.transcripts.detect import OPAQUE
+from archiver.transcripts.detect import OPAQUE, OPENAI_RESPONSES
 from archiver.transcripts.dialect import Path
 from archiver.transcripts.document import NotSplitError, Scan
 from archiver.transcripts.elements import Elements, Values
@@ -107,7 +107,7 @@ class _Reader:
         scan = document.scan(found.source, self._max_item)
         if scan.more:
             return self._several(found, scan)
-        made = self._messages(found, scan)
+        made = self._messages(found, scan) or self._response(found, scan)
         if made is None:
             return _raw(found)
         if scan.padding:
@@ -162,6 +162,23 @@ class _Reader:
             if dialect != OPAQUE:
                 return dialect, part
         return None
+
+    def _response(self, found: Found, scan: Scan) -> tuple[str, TranscriptPart] | None:
+        """The body of one response: a conversation of its own, as its calls have their results elsewhere."""
+        if scan.end > self._max_item or scan.padding:
+            return None
+        text = document.first_value(found.source, scan.end)
+        if b'"output"' not in text:
+            return None
+        try:
+            value = jsonio.loads(text)
+        except ValueError as error:
+            raise NotSplitError("the document is not JSON") from error
+        dialect, nested_at = detect.of_conversations([value])
+        if dialect != OPENAI_RESPONSES:
+            return None
+        values = Values(found.source, found.name, self._max_item)
+        return dialect, _jsonl(found, values.pairs, nested_at)
 
 
 _SAMPLE: Final = 100

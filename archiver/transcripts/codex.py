@@ -1,0 +1,89 @@
+"""Dialect "codex": items are the lines of a rollout, the file that Codex keeps of a session.
+
+What the model sees are the `response_item` lines behind the last compaction, and what that left of those
+before it. Other lines are carried as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from archiver.transcripts import codex_events, codex_lines, responses_edits
+from archiver.transcripts.dialect import Blob, Call, Facts, Path, Problem
+from archiver.transcripts.places import at, put
+from archiver.transcripts.responses_dialect import ResponsesDialect
+from archiver.transcripts.responses_judge import ItemsJudge
+
+_OPENAI = "openai"
+
+
+class Codex(ResponsesDialect):
+    """Codex sessions, enveloped and flat."""
+
+    name = "codex"
+    no_image = ""
+
+    def places(self, item: Any) -> Sequence[Path]:
+        return codex_lines.places(item)
+
+    def facts(self, item: Any) -> Facts:
+        return codex_lines.facts(item)
+
+    def opaque(self, path: Path, item: Any = None) -> bool:
+        return codex_lines.opaque(path, item)
+
+    def problems(self, items: Iterator[Any]) -> list[Problem]:
+        judge = ItemsJudge()
+        for index, item in enumerate(items):
+            judge.texts(index, item)
+            provider = codex_lines.provider(item)
+            if provider is not None:
+                judge.takes_readable = provider != _OPENAI
+            event = codex_lines.event_of(item)
+            if event is not None and (call := codex_events.asked(event)):
+                judge.waiting.add(call)
+            whole = not self.facts(item).boundary
+            if not whole:
+                judge.boundary()
+            for place in self.places(item):
+                judge.see(index, at(item, place), whole=whole)
+        return judge.problems()
+
+    def fold(self, item: Any) -> Any:
+        event = codex_lines.event_of(item)
+        if event is None:
+            return item
+        folded = codex_events.fold(event)
+        return item if folded is event else {**item, "payload": folded}
+
+    def blobs(self, item: Any) -> Iterator[Blob]:
+        yield from super().blobs(item)
+        event = codex_lines.event_of(item)
+        for blob in codex_events.blobs(event) if event is not None else ():
+            yield replace(blob, path=("payload", *blob.path))
+
+    def replace_blob(self, item: Any, path: Path, text: str) -> Any:
+        event = codex_lines.event_of(item)
+        if event is None:
+            return super().replace_blob(item, path, text)
+        return put(item, ("payload",), codex_events.without_blob(event, path[1:], text))
+
+    def error_results(self, calls: Sequence[Call], after: Any, text: Any, *, is_error: bool = True) -> Any:
+        answer = responses_edits.answer(calls[0], text, local_shell="function_call_output")
+        return _line(answer, after, step=1)
+
+    def user_note(self, text: str, before: Any) -> Any:
+        content = [{"type": "input_text", "text": text}]
+        return _line({"type": "message", "role": "user", "content": content}, before, step=0)
+
+
+def _line(item: dict[str, Any], beside: Any, *, step: int) -> dict[str, Any]:
+    """A line for a new item, at the time of the line beside it; flat if that one is."""
+    if codex_lines.payload_of(beside) is None:
+        return item
+    line: dict[str, Any] = {"timestamp": beside.get("timestamp")}
+    if type(beside.get("ordinal")) is int:  # a version that numbers its lines resumes only from such
+        line["ordinal"] = beside["ordinal"] + step
+    return {**line, "type": "response_item", "payload": item}
