@@ -88,8 +88,8 @@ class Reader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read at most as much as fits."""
-        return int(self._file.readinto(buffer))
+        """Read what comes first, at most what fits: more would be lost with what fails behind it."""
+        return int(self._file.readinto1(buffer))
 
     def close(self) -> None:
         if not self.closed:

@@ -52,6 +52,48 @@ def calls(store: ObjectStore, name: str = NAME) -> list[Callable[[], object]]:
     ]
 
 
+def check_dictionary(store: ObjectStore, steps: list[tuple[str, str, RetentionClass, bytes]]) -> None:
+    """Carry the steps out on the (empty) store and on a dictionary, and compare the two after each."""
+    model: dict[str, tuple[bytes, RetentionClass]] = {}
+    for verb, name, word, data in steps:
+        try:
+            if verb == "create":
+                store.create(name, [data], retention=word)
+                assert name not in model
+                model[name] = (data, word)
+            elif verb == "retag":
+                store.retag(name, word)
+                model[name] = (model[name][0], word)
+            else:
+                store.delete(name)
+                model.pop(name, None)
+        except AlreadyExistsError:
+            assert verb == "create"
+            assert name in model
+        except ObjectNotFoundError:
+            assert verb == "retag"
+            assert name not in model
+        assert [info.name for info in store.list()] == sorted(model)
+    assert {name: (store.read(name, limit=99), store.head(name).retention) for name in model} == model
+
+
+def dictionary_test(examples: int) -> Callable[..., None]:
+    """The test that a store behaves like a dictionary, with so many lists of steps."""
+
+    @settings(
+        max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
+    @given(steps=st.lists(STEPS, max_size=12))
+    def test(
+        self: object,
+        fresh: Callable[[], ObjectStore],
+        steps: list[tuple[str, str, RetentionClass, bytes]],
+    ) -> None:
+        check_dictionary(fresh(), steps)
+
+    return test
+
+
 class InterruptedBodyError(Exception):
     """Raised by a body on purpose."""
 
@@ -201,32 +243,4 @@ class StoreContract:
         assert [type(error) for error in other] == [AlreadyExistsError] * (len(words) - 1)
         assert (store.read(NAME, limit=99), store.head(NAME).retention) == (won[0].encode(), won[0])
 
-    @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-    @given(steps=st.lists(STEPS, max_size=12))
-    def test_it_behaves_like_a_dictionary(
-        self,
-        fresh: Callable[[], ObjectStore],
-        steps: list[tuple[str, str, RetentionClass, bytes]],
-    ) -> None:
-        store = fresh()
-        model: dict[str, tuple[bytes, RetentionClass]] = {}
-        for verb, name, word, data in steps:
-            try:
-                if verb == "create":
-                    store.create(name, [data], retention=word)
-                    assert name not in model
-                    model[name] = (data, word)
-                elif verb == "retag":
-                    store.retag(name, word)
-                    model[name] = (model[name][0], word)
-                else:
-                    store.delete(name)
-                    model.pop(name, None)
-            except AlreadyExistsError:
-                assert verb == "create"
-                assert name in model
-            except ObjectNotFoundError:
-                assert verb == "retag"
-                assert name not in model
-            assert [info.name for info in store.list()] == sorted(model)
-        assert {name: (store.read(name, limit=99), store.head(name).retention) for name in model} == model
+    test_it_behaves_like_a_dictionary = dictionary_test(40)

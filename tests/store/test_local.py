@@ -24,12 +24,13 @@ from archiver.store.local import LocalStore
 
 from .conftest import files
 from .contract import NAME, StoreContract
+from .contract_replace import ReplaceContract
 
 TAG = "records/run/.00000001.age.class"
 PROCS = Path(__file__).with_name("procs.py")
 
 
-class TestLocalStore(StoreContract):
+class TestLocalStore(StoreContract, ReplaceContract):
     """The contract, on a folder."""
 
 
