@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -216,6 +217,40 @@ def test_a_disabled_key_and_a_role_that_may_not_decrypt(
     assert "object='record', run='r'" in str(error)
     kms_caller(ministack.make_user("kms:Decrypt", arn=arn))
     assert "hello" in restored(opened(), tmp_path / "out")
+
+
+def test_the_policies_of_the_document(
+    opened, ministack: Ministack, arn: str, note: Path, tmp_path: Path, kms_caller: Callable[..., None]
+) -> None:
+    """As they stand, but for the conditions: this server denies whatever has one on the context."""
+    text = (Path(__file__).parents[2] / "docs" / "KEYS.md").read_text()
+    policies = [json.loads(block.split("```")[0]) for block in text.split("```json\n")[1:]]
+    (writer,), (reader,) = (policy["Statement"] for policy in policies)
+    context = Context("checkpoint-archiver", "r", "t", "record")
+    for statement in (writer, reader):
+        named = {key: value for pairs in statement.pop("Condition").values() for key, value in pairs.items()}
+        assert {key.removeprefix("kms:EncryptionContext:") for key in named} <= set(context.pairs())
+        assert named["kms:EncryptionContext:application"] == load().keys.application
+        if "kms:EncryptionContext:task" in named:
+            probes = {layout.INIT_PROBES, layout.DOCTOR_PROBES}
+            assert probes <= set(named["kms:EncryptionContext:task"])
+        statement["Resource"] = arn
+    kms_caller(ministack.make_user_of([writer]))
+    setup = opened()
+    save(setup, note)
+    save(setup, note)
+    kms_caller(ministack.make_user_of([reader]))
+    assert "hello" in restored(opened(), tmp_path / "out")
+    with pytest.raises(KmsDeniedError, match="kms:GenerateDataKey is not allowed"):
+        save(opened(), note)
+
+
+def test_the_example_of_the_document(config: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "KEYS.md").read_text()
+    example = text.split("```toml\n")[1].split("```")[0].replace("age1…", str(age.generate().recipient))
+    config.write_text(example)
+    first, second = keys.recipients(load(config), ())
+    assert (first.kind, second.kind) == ("AWS KMS", "X25519")
 
 
 def test_another_application_is_refused(opened, note: Path, tmp_path: Path, calls: Counter[str]) -> None:

@@ -108,11 +108,16 @@ class Ministack:
 
     def make_user(self, *actions: str, arn: str = "*") -> Caller:
         """A user that may do these actions with that key, and nothing else."""
+        return self.make_user_of(
+            [{"Effect": "Allow", "Action": list(actions), "Resource": arn}] if actions else []
+        )
+
+    def make_user_of(self, statements: list[dict[str, Any]]) -> Caller:
+        """A user with a policy of these statements."""
         iam, name = self.client("iam"), f"u-{secrets.token_hex(6)}"
         iam.create_user(UserName=name)
-        if actions:
-            allow = {"Effect": "Allow", "Action": list(actions), "Resource": arn}
-            policy = json.dumps({"Version": "2012-10-17", "Statement": [allow]})
+        if statements:
+            policy = json.dumps({"Version": "2012-10-17", "Statement": statements})
             iam.put_user_policy(UserName=name, PolicyName="p", PolicyDocument=policy)
         key = iam.create_access_key(UserName=name)["AccessKey"]
         return Caller(key["AccessKeyId"], key["SecretAccessKey"])
