@@ -76,7 +76,8 @@ def _item(value: Any) -> bool:
     """True for what could be an item; one of a kind that is not known yet has to have an id."""
     kind = kind_of(value)
     if kind == "message":
-        return value.get("role") in _ROLES and _content(value.get("content"))
+        role = value.get("role")
+        return isinstance(role, str) and role in _ROLES and _content(value.get("content"))
     if kind in KINDS:
         return "message" not in value and "callId" not in value
     return bool(_NEW_KIND.fullmatch(kind)) and isinstance(value.get("id"), str) and "message" not in value
