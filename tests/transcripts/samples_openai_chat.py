@@ -127,3 +127,19 @@ def legacy_messages() -> list[dict[str, Any]]:
         {"role": "function", "name": "get_weather", "content": '{"rain": true}'},
         {"role": "assistant", "content": "Yes."},
     ]
+
+
+def accepted(items: list[Any]) -> bool:
+    """The rule of the API, told another way: behind a message with calls stand just their results."""
+    place = 0
+    while place < len(items):
+        item = items[place]
+        place += 1
+        if item["role"] == "tool":
+            return False
+        due = sorted(call["id"] for call in item.get("tool_calls", ()))
+        given = [one.get("tool_call_id") for one in items[place : place + len(due)]]
+        if None in given or sorted(given) != due:
+            return False
+        place += len(due)
+    return True

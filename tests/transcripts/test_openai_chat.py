@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from archiver.transcripts import get_dialect
 from archiver.transcripts.dialect import Call, Facts, ToolResult, Usage
 
-from .samples_openai_chat import chat_log, chat_messages, chat_trajectories, legacy_messages
+from .samples_openai_chat import accepted, chat_log, chat_messages, chat_trajectories, legacy_messages
 
 DIALECT = get_dialect("openai-chat")
 ASK = {"role": "user", "content": "go"}
@@ -373,19 +373,3 @@ def test_sound_texts(item: Any, expected: Any) -> None:
 @settings(max_examples=200, deadline=None)
 def test_a_list_without_problems_is_what_the_api_takes(items: list[Any]) -> None:
     assert bool(found(*items)) != accepted(items)
-
-
-def accepted(items: list[Any]) -> bool:
-    """The rule of the API, told another way: behind a message with calls stand just their results."""
-    place = 0
-    while place < len(items):
-        item = items[place]
-        place += 1
-        if item["role"] == "tool":
-            return False
-        due = sorted(call["id"] for call in item.get("tool_calls", ()))
-        given = [one.get("tool_call_id") for one in items[place : place + len(due)]]
-        if None in given or sorted(given) != due:
-            return False
-        place += len(due)
-    return True
