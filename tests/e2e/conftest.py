@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from servers.seaweed import Seaweed
 
 from archiver.config import load
 from archiver.setup import Setup, initialise, open_setup
@@ -56,4 +57,46 @@ def note(tmp_path: Path) -> Path:
     """The smallest transcript: one line of text."""
     path = tmp_path / "note.txt"
     path.write_text("hello\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def make_s3_config(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[Seaweed, str], Path]:
+    """Makes a new store at an address of a server; gives its configuration."""
+
+    def make(server: Seaweed, url: str) -> Path:
+        path = tmp_path / "s3.toml"
+        monkeypatch.setenv("ARCHIVER_STORE__ENDPOINT_URL", server.endpoint)
+        initialise(url, path, settings=load(), now=datetime.now(UTC))
+        return path
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def s3_template(seaweed: Seaweed, bucket: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The configuration of a store that others are copied from: making one anew takes 40 requests."""
+    folder = tmp_path_factory.mktemp("s3-template")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**seaweed.environment(), "HOME": str(folder)}.items():
+            patch.setenv(name, value)
+        patch.setenv("ARCHIVER_STORE__ENDPOINT_URL", seaweed.endpoint)
+        initialise(f"s3://{bucket}/template", folder / "s3.toml", settings=load(), now=datetime.now(UTC))
+    return folder / "s3.toml"
+
+
+@pytest.fixture
+def s3_config(s3_template: Path, seaweed: Seaweed, s3_url: str, bucket: str, tmp_path: Path) -> Path:
+    """The configuration of a new store on the shared S3 server."""
+    path = tmp_path / "s3.toml"
+    before = s3_template.read_text(encoding="utf-8")
+    text = before.replace(f"s3://{bucket}/template", s3_url)
+    assert text != before
+    path.write_text(text, encoding="utf-8")
+    key = s3_url.split("/", 3)[3]
+    seaweed.client().copy_object(
+        Bucket=bucket, Key=f"{key}/store.json", CopySource=f"{bucket}/template/store.json"
+    )
     return path

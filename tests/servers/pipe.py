@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
@@ -40,6 +41,7 @@ class Pipe:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
+        self._due = 0.0
 
     @classmethod
     async def to(cls, port: int) -> Pipe:
@@ -76,10 +78,11 @@ class Pipe:
         """Send it all, at `rate` bytes a second if given."""
         step = PIECE if rate is None else max(1, rate // 20)
         for start in range(0, len(data), step):
-            self._writer.write(data[start : start + step])
+            piece = data[start : start + step]
+            self._writer.write(piece)
             await self._writer.drain()
             if rate is not None:
-                await asyncio.sleep(min(step, len(data) - start) / rate)
+                await self._wait(len(piece) / rate)
 
     def reset(self) -> None:
         """Break the connection off, so that the other side sees a reset."""
@@ -91,6 +94,12 @@ class Pipe:
     def close(self) -> None:
         """End the connection."""
         self._writer.close()
+
+    async def _wait(self, seconds: float) -> None:
+        """After each piece; a pause that came out too long makes the next ones shorter."""
+        now = time.monotonic()
+        self._due = (self._due if self._due > now - 1 else now) + seconds
+        await asyncio.sleep(max(0.0, self._due - now))
 
     async def _exactly(self, size: int) -> AsyncIterator[bytes]:
         while size:

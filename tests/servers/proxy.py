@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
 import threading
 from collections.abc import Callable, Set
 from dataclasses import dataclass
@@ -115,7 +116,12 @@ class FaultProxy:
         self._loop.close()
 
     async def _listen(self) -> None:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        # As on a network, and not as on one machine: segments and buffers are small, so that a sender notices
+        # a slow receiver and does not hand megabytes to the kernel at once.
+        listening = socket.create_server(("127.0.0.1", 0))
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1448)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 14)
+        self._server = await asyncio.start_server(self._accept, sock=listening, limit=1 << 14)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def _stop(self) -> None:

@@ -1,0 +1,120 @@
+"""Uploads in parts that are disturbed at each step: the object is there once and whole, or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from e2e.s3 import keys, uploads
+from servers.proxy import Fault, FaultProxy
+from servers.seaweed import Seaweed
+
+from archiver.aws.options import AwsOptions
+from archiver.errors import AlreadyExistsError, ArchiverError, ObjectNotFoundError, StoreUnreachableError
+from archiver.store import ObjectStore, S3Options, open_store
+from archiver.store.s3 import S3Store
+
+NAME = "bundles/r/00000001-0123456789abcdef.tar.zst.age"
+PART = 5 << 20
+BODY = random.Random(7).randbytes(2 * PART + 77)
+START, SEND, FINISH = "uploads", "partNumber=2", r"uploadId=[^&]*$"
+STEPS = {"start": ("POST", START), "part": ("PUT", SEND), "finish": ("POST", FINISH)}
+
+
+def blocks(body: bytes = BODY) -> Iterator[bytes]:
+    return (body[start : start + (1 << 20)] for start in range(0, len(body), 1 << 20))
+
+
+def at(url: str, endpoint: str, *, timeout: float = 3, attempts: int = 4) -> ObjectStore:
+    aws = AwsOptions(endpoint_url=endpoint, timeout=timeout, attempts=attempts)
+    return open_store(url, options=S3Options(aws, part_size=PART))
+
+
+@pytest.fixture
+def proxy(seaweed: Seaweed) -> Iterator[FaultProxy]:
+    with FaultProxy(seaweed.port) as made:
+        yield made
+
+
+def content(store: ObjectStore, name: str = NAME) -> str:
+    with store.open(name) as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
+
+
+DIGEST = hashlib.sha256(BODY).hexdigest()
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("kind", ["refuse", "reset before", "drop", "duplicate"])
+def test_a_step_that_fails_once(
+    kind: Any, step: str, s3_url: str, proxy: FaultProxy, seaweed: Seaweed
+) -> None:
+    """When the last answer is lost, the upload is gone and the object is there: that is success."""
+    method, path = STEPS[step]
+    store = at(s3_url, proxy.endpoint)
+    proxy.script(Fault(kind, method=method, path=path))
+    info = store.create(NAME, blocks(), retention="live")
+    assert [request for request in proxy.requests if request.fault], "no request fitted the fault"
+    assert info.size == len(BODY)
+    assert content(store) == DIGEST
+    assert store.head(NAME).retention == "live"
+    assert len(keys(seaweed.client(), s3_url)) == 1
+    if kind == "duplicate" and step == "start":  # Nobody can know of the first one; it is tidied by its age.
+        tidy(s3_url, seaweed)
+    assert not uploads(seaweed.client(), s3_url)
+
+
+def tidy(url: str, seaweed: Seaweed) -> None:
+    """The clean-up of what nobody will finish, without waiting until it is old."""
+    store = S3Store.at(url, S3Options(AwsOptions(endpoint_url=seaweed.endpoint)))
+    for upload in store.abandoned_uploads(timedelta()):
+        assert store.abort_upload(upload)
+
+
+def test_a_part_that_is_reset_in_its_middle(s3_url: str, proxy: FaultProxy, seaweed: Seaweed) -> None:
+    store = at(s3_url, proxy.endpoint)
+    proxy.script(Fault("reset request", method="PUT", path="partNumber", after=PART // 2, times=2))
+    store.create(NAME, blocks(), retention="live")
+    assert content(store) == DIGEST
+    assert not uploads(seaweed.client(), s3_url)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_that_fails_for_ever(step: str, s3_url: str, proxy: FaultProxy, seaweed: Seaweed) -> None:
+    method, path = STEPS[step]
+    store = at(s3_url, proxy.endpoint, attempts=2)
+    proxy.script(Fault("refuse", method=method, path=path, times=None))
+    with pytest.raises(StoreUnreachableError):
+        store.create(NAME, blocks(), retention="live")
+    with pytest.raises(ObjectNotFoundError):
+        store.head(NAME)
+    assert not uploads(seaweed.client(), s3_url), "what cannot be finished is aborted"
+    proxy.script()
+    store.create(NAME, blocks(), retention="live")
+    assert content(store) == DIGEST
+
+
+def test_a_body_that_ends_in_an_error(s3_url: str, seaweed: Seaweed) -> None:
+    store = at(s3_url, seaweed.endpoint)
+
+    def broken() -> Iterator[bytes]:
+        yield from blocks()
+        raise OSError("the disk that it came from")
+
+    with pytest.raises((OSError, ArchiverError)):
+        store.create(NAME, broken(), retention="live")
+    assert not keys(seaweed.client(), s3_url)
+    assert not uploads(seaweed.client(), s3_url)
+
+
+def test_a_name_that_is_taken(s3_url: str, seaweed: Seaweed) -> None:
+    store = at(s3_url, seaweed.endpoint)
+    store.create(NAME, [b"first"], retention="live")
+    with pytest.raises(AlreadyExistsError):
+        store.create(NAME, blocks(), retention="live")
+    assert store.read(NAME, limit=100) == b"first"
+    assert not uploads(seaweed.client(), s3_url)
