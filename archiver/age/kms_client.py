@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Any, Literal
 
 from archiver import safetext
@@ -53,11 +55,18 @@ _NO_ANSWER = (AttributeError, LookupError, TypeError, ValueError)
 _NETWORK = frozenset({"ConnectionError", "HTTPClientError", "HTTPError", "HTTPException", "OSError"})
 
 
+PAUSE_SECONDS = 10.0
+"""How long a region that gave no answer is not asked again: many objects in turn do not each wait for it."""
+
+
 class KmsClient:
     """Calls KMS in the region of each key. Threads share it; nothing is loaded before the first call."""
 
-    def __init__(self, options: AwsOptions) -> None:
+    def __init__(self, options: AwsOptions, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._options = options
+        self._clock = clock
+        self._silent: dict[str, float] = {}
+        """Regions that gave no answer, and when."""
         self._clients: dict[tuple[int, str], Any] = {}
 
     def generate(self, arn: KeyArn, context: Mapping[str, str]) -> DataKey:
@@ -77,6 +86,8 @@ class KmsClient:
     def _call(self, action: Action, arn: KeyArn, context: Mapping[str, str], **more: Any) -> dict[str, Any]:
         from archiver.aws.door import FAILURES, ClientError
 
+        if self._clock() < self._silent.get(arn.region, -inf) + PAUSE_SECONDS:
+            raise _no_answer(action, arn, "it gave no answer a moment ago and was not asked again")
         try:
             client = self._client(arn.region)
         except (*FAILURES, ValueError) as error:
@@ -87,7 +98,10 @@ class KmsClient:
         except ClientError as error:
             raise _answered(error, action, arn, context) from error
         except FAILURES as error:
-            raise _unanswered(error, action, arn) from error
+            found = _unanswered(error, action, arn)
+            if isinstance(found, KmsUnreachableError):
+                self._silent[arn.region] = self._clock()
+            raise found from error
         except _NO_ANSWER:
             answer = None
         return answer if isinstance(answer, dict) else {}
@@ -128,7 +142,8 @@ def _answered(error: ClientError, action: Action, arn: KeyArn, context: Mapping[
         )
     if code in _NO_CALLER:
         return KmsDeniedError(
-            f"KMS does not accept the credentials for {action} on {arn}: {code}", remedy=_LOG_IN
+            f"KMS does not accept the credentials for {action} on {arn}: {code}, {_words(error)}",
+            remedy=f"{_LOG_IN}; and check this machine's clock",
         )
     if code in _CHANGED:
         return WrappedKeyError(
@@ -152,14 +167,18 @@ def _unanswered(error: Exception, action: Action, arn: KeyArn) -> ArchiverError:
             f"there are no usable credentials for {action} on {arn} ({type(error).__name__})", remedy=_LOG_IN
         )
     if kinds & _NETWORK:
-        return KmsUnreachableError(
-            f"KMS did not answer {action} with {arn} ({type(error).__name__})",
-            remedy="check the network and keys.kms_endpoint_url; another key, such as the break-glass "
-            "identity, opens without KMS",
-        )
+        return _no_answer(action, arn, type(error).__name__)
     return ConfigError(
         f"the AWS configuration for {arn} cannot be used ({type(error).__name__})",
         remedy="check keys.kms_endpoint_url, store.profile and the AWS configuration",
+    )
+
+
+def _no_answer(action: Action, arn: KeyArn, why: str) -> KmsUnreachableError:
+    return KmsUnreachableError(
+        f"KMS did not answer {action} with {arn} ({why})",
+        remedy="check the network and keys.kms_endpoint_url; another key, such as the break-glass identity, "
+        "opens without KMS",
     )
 
 

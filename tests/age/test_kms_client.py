@@ -16,7 +16,7 @@ from servers.ministack import REGION, Caller, Ministack
 from servers.seaweed import free_ports
 
 from archiver import age
-from archiver.age import DataKeys, KeyArn, KmsClient, KmsIdentity, KmsRecipient, parse_arn
+from archiver.age import DataKeys, KeyArn, KmsClient, KmsIdentity, KmsRecipient, kms_client, parse_arn
 from archiver.aws.options import AwsOptions
 from archiver.errors import (
     ArchiverError,
@@ -214,6 +214,32 @@ def test_nobody_answers(kms_caller: Callable[..., None]) -> None:
             call()
         assert SECOND.text in str(caught.value)
         assert "break-glass" in (caught.value.remedy or "")
+
+
+def test_a_region_that_gave_no_answer_is_left_alone_for_a_while(
+    ministack: Ministack, kms_caller: Callable[..., None]
+) -> None:
+    """Otherwise each of thousands of objects would wait until its attempts are used up."""
+    now = 1000.0
+    arn = parse_arn(ministack.make_key())
+    with answering(200, b"") as url:
+        pass  # gone again: connections are refused
+    client = KmsClient(options(url), clock=lambda: now)
+    with pytest.raises(KmsUnreachableError, match="EndpointConnectionError"):
+        client.generate(arn, PAIRS)
+    with pytest.raises(KmsUnreachableError, match="a moment ago"):
+        client.generate(arn, PAIRS)
+    with pytest.raises(KmsUnreachableError, match="EndpointConnectionError"):  # another region
+        client.generate(SECOND, PAIRS)
+    now += kms_client.PAUSE_SECONDS
+    with pytest.raises(KmsUnreachableError, match="EndpointConnectionError"):
+        client.generate(arn, PAIRS)
+    busy = b'{"__type":"ThrottlingException"}'
+    with answering(400, busy) as url:  # whoever is throttled was answered
+        client = KmsClient(options(url), clock=lambda: now)
+        for _ in range(2):
+            with pytest.raises(KmsUnreachableError, match="Throttling"):
+                client.generate(arn, PAIRS)
 
 
 @contextmanager
