@@ -28,6 +28,8 @@ from archiver.safetext import shorten
 if TYPE_CHECKING:
     from archiver.setup import Setup
 
+_SMALL = 4 << 20
+"""Bytes of objects that are rewritten several at a time; stores take the parts of larger ones in parallel."""
 _ATTEMPTS = 5
 """How often an object is tried that others rewrite at the same time."""
 
@@ -115,8 +117,11 @@ class _Rewriting:
         for portion in notes.parts(_noted(target) for target in found.targets):
             self._put_note(found, portion)
             covered = [targets[one.name] for one in portion]
-            for size in in_order(lambda one: self._rewrite(one, found.task), covered, workers=workers):
-                self._sizes.append(size)
+            small = [target for target in covered if target.size <= _SMALL]
+            large = [target for target in covered if target.size > _SMALL]
+            for batch, at_once in ((small, workers), (large, 1)):
+                for size in in_order(lambda one: self._rewrite(one, found.task), batch, workers=at_once):
+                    self._sizes.append(size)
 
     def _put_note(self, found: Plan, portion: tuple[Rekeyed, ...]) -> None:
         setup, key = self._setup, self._setup.require_signing_key()
