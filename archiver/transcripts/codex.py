@@ -71,7 +71,7 @@ class Codex(ResponsesDialect):
         return put(item, ("payload",), codex_events.without_blob(event, path[1:], text))
 
     def error_results(self, calls: Sequence[Call], after: Any, text: Any, *, is_error: bool = True) -> Any:
-        answer = responses_edits.answer(calls[0], text, local_shell="function_call_output")
+        answer = responses_edits.answer(calls[0], text, is_error=is_error, local_shell="function_call_output")
         return _line(answer, after, step=1)
 
     def user_note(self, text: str, before: Any) -> Any:

@@ -60,7 +60,7 @@ class OpenAIResponses(ResponsesDialect):
         return item
 
     def error_results(self, calls: Sequence[Call], after: Any, text: Any, *, is_error: bool = True) -> Any:
-        return responses_edits.answer(calls[0], text)
+        return responses_edits.answer(calls[0], text, is_error=is_error)
 
     def user_note(self, text: str, before: Any) -> Any:
         content = [{"type": "input_text", "text": text}]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from archiver.transcripts.dialect import Blob, Call, Path
+from archiver.transcripts.outcome import failed
 from archiver.transcripts.places import at, put
 from archiver.transcripts.responses_items import ANSWERS, RESULTS, kind_of
 
@@ -37,7 +38,9 @@ def _shell_output(text: str, outcome: Any) -> list[dict[str, Any]]:
     return [{"stdout": text, "stderr": "", "outcome": ended}]
 
 
-def answer(call: Call, content: Any, *, local_shell: str = ANSWERS["local_shell_call"]) -> dict[str, Any]:
+def answer(
+    call: Call, content: Any, *, is_error: bool, local_shell: str = ANSWERS["local_shell_call"]
+) -> dict[str, Any]:
     """A result for `call`: a whole result item is taken over, anything else becomes the output of a new one.
 
     `local_shell` is the kind of item that answers a local shell. Nothing can answer a `computer_call`, whose
@@ -52,7 +55,8 @@ def answer(call: Call, content: Any, *, local_shell: str = ANSWERS["local_shell_
         return {**made, "execution": "client", "status": "incomplete", "tools": []}
     if kind == ANSWERS["apply_patch_call"]:
         made["status"] = "failed"
-    return {**made, "output": _shell_output(content, None) if _of_shell(kind) else content}
+    text = f"Error: {content}" if is_error and not failed(str(content)) else content
+    return {**made, "output": _shell_output(text, None) if _of_shell(kind) else text}
 
 
 def blobs(item: Any) -> Iterator[Blob]:
