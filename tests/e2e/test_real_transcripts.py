@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from archiver.archive import Archived, Options, Source, archive
+from archiver.model import Transcript
 from archiver.restore import Restored, restore
 from archiver.setup import Setup
 from archiver.transcripts import get_dialect
@@ -47,12 +48,13 @@ def there_and_back(
 
 
 def opaque_strings(items: Iterator[Any]) -> Iterator[tuple[str, str]]:
-    """Signatures, encrypted payloads and ids of Anthropic content, by key."""
+    """Signatures, encrypted payloads and ids, by key."""
     keys = {
         "signature",
         "encrypted_content",
         "id",
         "tool_use_id",
+        "tool_call_id",
         "uuid",
         "parentUuid",
         "sessionId",
@@ -76,6 +78,16 @@ def opaque_strings(items: Iterator[Any]) -> Iterator[tuple[str, str]]:
         yield from walk(item, "")
 
 
+def called(transcript: Transcript) -> list[list[str]]:
+    """Ids of the calls of each part, in order: not one of them may get lost."""
+    facts = get_dialect(transcript.dialect).facts
+    return [
+        [call.id for item in part.items for call in facts(item).calls]
+        for part in transcript.parts
+        if not part.items.raw
+    ]
+
+
 @pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(SHARED)) for path in FILES])
 def test_it_comes_back(path: Path, setup: Setup, tmp_path: Path) -> None:
     done, restored = there_and_back(path, setup, tmp_path / "out")
@@ -91,7 +103,13 @@ def test_it_comes_back(path: Path, setup: Setup, tmp_path: Path) -> None:
     if transcript.dialect != "opaque":
         original = read((path,), salvage=True).transcript
         before = {pair for part in original.parts for pair in opaque_strings(iter(part.items))}
-        before |= {("tool_use_id", value) for key, value in before if key == "id"}  # answered by repair
+        before |= {  # answered by repair
+            (answer, value)
+            for key, value in before
+            if key == "id"
+            for answer in ("tool_use_id", "tool_call_id")
+        }
+        assert called(transcript) == called(original)
         for part in transcript.parts:
             for key, value in opaque_strings(iter(part.items)):
                 mended = restored.report.repairs and key in ("uuid", "parentUuid")
@@ -106,6 +124,38 @@ def test_claude_code_and_anthropic_files_are_known() -> None:
     }
     assert dialects
     assert set(dialects.values()) == {"claude-code"}, dialects
+
+
+CHAT = [path for path in FILES if path.is_relative_to(SHARED / "openai_chat") and path.suffix == ".json"]
+
+
+@pytest.mark.parametrize("path", CHAT, ids=[path.name for path in CHAT])
+def test_chat_comes_back_in_its_own_form(path: Path, setup: Setup, tmp_path: Path) -> None:
+    _, restored = there_and_back(path, setup, tmp_path / "out")
+    (part,) = restored.checkpoint.transcript.parts
+    assert restored.checkpoint.transcript.dialect == "openai-chat"
+    before = json.loads(path.read_bytes())
+    after = json.loads((tmp_path / "out" / "transcript" / part.name).read_bytes())
+    gone = len(restored.report.repairs)  # a line of the harness's own that no API would take
+    assert gone == (1 if "hermes" in path.name else 0)
+    messages = list(taken_out(before))
+    kept = list(taken_out(after))
+    assert before == after  # all that stands around the messages
+    assert len(kept) == len(messages) - gone
+    for old, new in zip(messages, kept, strict=False):
+        assert list(new) == [key for key in old if key in new]
+        for key in ("role", "name", "tool_calls", "tool_call_id"):
+            assert new.get(key) == old.get(key)
+        if old["role"] != "tool":
+            assert new.get("content") == old.get("content")
+
+
+def taken_out(value: Any) -> Iterator[Any]:
+    """The messages of a file of Chat Completions, which are emptied."""
+    lists = [run["traj"] for run in value] if isinstance(value, list) and "traj" in value[0] else []
+    for messages in lists or [value if isinstance(value, list) else value["messages"]]:
+        yield from messages
+        messages.clear()
 
 
 def test_the_whole_transcript_can_be_kept(setup: Setup, tmp_path: Path) -> None:
