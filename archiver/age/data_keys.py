@@ -12,6 +12,7 @@ import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -147,9 +148,11 @@ class DataKeys:
             if living is not None:
                 living._drop_old()
 
-        self._timer = threading.Timer(seconds, ring)
-        self._timer.daemon = True
-        self._timer.start()
+        timer = threading.Timer(seconds, ring)
+        timer.daemon = True
+        with suppress(RuntimeError):  # no threads any more: the process ends, or has too many
+            timer.start()
+            self._timer = timer
 
     def _drop_old(self) -> None:
         with self._lock:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -12,6 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 from local_kms import ARN, BUNDLE, SECOND, LocalKms, identities, recipient
@@ -19,6 +22,8 @@ from local_kms import ARN, BUNDLE, SECOND, LocalKms, identities, recipient
 from archiver import age
 from archiver.age import DataKeys, data_keys
 from archiver.errors import KmsUnreachableError
+
+HERE = Path(__file__).parent
 
 
 class Clock:
@@ -214,6 +219,26 @@ def test_a_key_that_nobody_uses_goes_on_time(service: LocalKms) -> None:
     assert not keys._held
     keys.to_seal(ARN, BUNDLE)
     assert service.calls["generate"] == 3
+
+
+def test_a_process_that_ends_still_seals(service: LocalKms) -> None:
+    """From Python 3.12 on nothing that runs at exit can start a thread; a save must not fail by it."""
+    code = (
+        "import atexit, local_kms\n"
+        "keys = local_kms.DataKeys(local_kms.LocalKms())\n"
+        "atexit.register(lambda: print(len(keys.to_seal(local_kms.ARN, local_kms.BUNDLE).plaintext)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=HERE, capture_output=True, text=True)
+    assert (done.stdout, done.stderr, done.returncode) == ("32\n", "", 0)
+
+
+def test_where_no_thread_can_be_started(service: LocalKms, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    keys = DataKeys(service)
+    assert keys.to_seal(ARN, BUNDLE) == keys.to_seal(ARN, BUNDLE)
 
 
 def test_a_forgotten_cache_is_not_kept_alive_by_its_clock(service: LocalKms) -> None:
