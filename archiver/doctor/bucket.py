@@ -39,8 +39,8 @@ def default_retention(bucket: Bucket) -> tuple[str, str] | None:
     rule = (configured.get("Rule") or {}).get("DefaultRetention") or {}
     if "Mode" not in rule:
         return None
-    length = f"{rule['Years']} years" if "Years" in rule else f"{rule.get('Days', '?')} days"
-    return str(rule["Mode"]), length
+    count, unit = (rule["Years"], "year") if "Years" in rule else (rule.get("Days", 0), "day")
+    return str(rule["Mode"]), f"{count} {unit}{'' if count == 1 else 's'}"
 
 
 def versioning(answer: Answer) -> Check:

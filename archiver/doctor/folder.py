@@ -18,6 +18,7 @@ from archiver.doctor.check import Check, failed, failure, ok, unknown, warning
 from archiver.errors import ArchiverError, StoreFullError, StoreUnreachableError
 from archiver.layout import DOCTOR_PROBES
 from archiver.setup import fencing
+from archiver.setup.probes import Probes
 from archiver.store import ObjectStore
 
 _LITTLE: Final = 64 << 20
@@ -68,16 +69,16 @@ def _there(folder: Path) -> Check:
 
 
 def _writing(settings: Settings, store: ObjectStore) -> Iterator[Check]:
-    try:
-        found = fencing.probe(store, DOCTOR_PROBES)
-    except ArchiverError as error:
-        yield failed("fencing", error)  # a file system without hard links is told so
-        return
-    yield server.fencing(found, wanted=settings.store.fencing)
-    probe = objects.probe_name()
-    yield objects.round_trip(store, probe)
-    yield objects.tags(store, probe, lambda name: store.head(name).retention)
-    fencing.remove(store, [probe])
+    with Probes(store, DOCTOR_PROBES, settings) as probes:
+        try:
+            found = fencing.probe(store, probes)
+        except ArchiverError as error:
+            yield failed("fencing", error)  # a file system without hard links is told so
+            return
+        yield server.fencing(found, wanted=settings.store.fencing)
+        name = probes.name()
+        yield objects.round_trip(store, name)
+        yield objects.tags(store, name, lambda name: store.head(name).retention)
 
 
 def _space(folder: Path, settings: Settings) -> Check:

@@ -37,11 +37,6 @@ ClassOf = Callable[[str], RetentionClass | None]
 """The class of an object, or `StoreDeniedError` where it may not be seen."""
 
 
-def probe_name() -> str:
-    """A new name that nobody reads."""
-    return layout.effect_name(layout.DOCTOR_PROBES, secrets.token_hex(16))
-
-
 def store_id(store: ObjectStore, settings: Settings) -> Check:
     """Whether this is the store that was set up."""
     name = "store id"
@@ -153,7 +148,7 @@ def _unclassed(info: ObjectInfo, class_of: ClassOf) -> str | None:
 
 
 def left_over(store: ObjectStore) -> Iterator[Check]:
-    """Probes of earlier times that nobody could remove."""
+    """Probes that stay, of this visit and of others."""
     try:
         count = sum(
             1
@@ -164,5 +159,6 @@ def left_over(store: ObjectStore) -> Iterator[Check]:
         return  # what keeps a listing from working has been said
     if count:
         yield ok(
-            "probes", f"{count} of init and doctor lie in the store, because their makers may not delete"
+            "probes",
+            f"{count} lie in the store and nobody reads them: who made them may not delete, as is right",
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
@@ -10,13 +10,14 @@ from typing import Final
 from archiver.aws import door
 from archiver.config import Settings
 from archiver.doctor import bucket as of_bucket
-from archiver.doctor import objects, rights, server
+from archiver.doctor import excess, objects, rights, server
 from archiver.doctor.check import Check, failed, ok, unknown, warning
 from archiver.doctor.keys import Held
 from archiver.errors import ArchiverError
 from archiver.layout import DOCTOR_PROBES, STORE
 from archiver.model.record import RetentionClass
 from archiver.setup import fencing
+from archiver.setup.probes import Probes
 from archiver.setup.remote import store_options
 from archiver.store.probe import integrity
 from archiver.store.probe import rights as asking
@@ -53,7 +54,6 @@ class Examination:
         self._now = now
         self._s3 = S3(parse(url), store_options(settings))
         self._store = _Visited(self._s3)
-        self._made: list[str] = []
         self._rights: dict[str, Answer | None] = {}
 
     def checks(self) -> Iterator[Check]:
@@ -70,18 +70,15 @@ class Examination:
         yield from self._server(reach, found)
         yield objects.store_id(self._store, self._settings)
         self._rights["s3:ListBucket"] = reach.first
-        try:
-            yield from self._writing()
-            yield from of_bucket.judge(found, self._s3.address.prefix, CLASS_TAG)
-            self._excess(reach.server, found)
-        finally:
-            left = list(asking.remove(self._s3, self._made, versioned=of_bucket.is_versioned(found)))
+        with Probes(self._store, DOCTOR_PROBES, self._settings) as probes:
+            writes = yield from self._writing(probes)
+            self._rights |= excess.tried(self._s3, probes, found, reach.server, writes=writes)
+        yield from of_bucket.judge(found, self._s3.address.prefix, CLASS_TAG)
         yield rights.needed(self._role(), self._rights)
         yield from rights.excess(self._rights)
         yield self._uploads()
         yield objects.classes(self._store, self._class_of)
-        if left or reach.first.done:
-            yield from objects.left_over(self._store)
+        yield from objects.left_over(self._store)
 
     def _server(self, reach: asked.Reach, found: Bucket) -> Iterator[Check]:
         aws = self._s3.options.aws
@@ -95,37 +92,43 @@ class Examination:
             return "reader"
         return "writer" if self._held.identities else "create-only writer"
 
-    def _name(self) -> str:
-        name = objects.probe_name()
-        self._made.append(name)
-        return name
-
-    def _writing(self) -> Iterator[Check]:
-        """What can be seen only by writing."""
-        first = self._name()
+    def _writing(self, probes: Probes) -> Generator[Check, None, bool]:
+        """What can be seen only by writing; returns whether these credentials may."""
+        first = probes.name()
         put = self._put(first)
         if not put.done:
-            self._made.clear()
+            probes.forget(first)
             self._rights["s3:GetObject"] = self._readable(STORE)
             why = "these credentials may not write" if put.denied else f"a put is refused: {put.said}"
             for name in ("fencing", "round trip", "class tags", "checksums", "multipart"):
                 yield unknown(name, f"{why}, so it could not be tried")
             yield server.strangers(*asked.anonymous(self._s3))
-            return
+            return False
         self._rights["s3:GetObject"] = self._readable(first)
-        yield self._fencing()
+        yield self._fencing(probes)
         yield server.multipart(integrity.taken_multipart(self._s3, first))
-        sent = self._settings.store.checksums
-        yield server.checksum("SHA-256", integrity.wrong_sha256(self._s3, self._name()), sent=sent == "full")
-        yield server.checksum("Content-MD5", integrity.wrong_md5(self._s3, self._name()), sent=False)
-        trip = self._name()
+        yield from self._checksums(probes)
+        trip = probes.name()
         yield objects.round_trip(self._store, trip)
         yield objects.tags(self._store, trip, self._class_of)
         yield server.strangers(*asked.anonymous(self._s3, first))
+        return True
+
+    def _checksums(self, probes: Probes) -> Iterator[Check]:
+        sha256 = self._settings.store.checksums == "full"
+        for what, wrong, sent in (
+            ("SHA-256", integrity.wrong_sha256, sha256),
+            ("Content-MD5", integrity.wrong_md5, False),
+        ):
+            name = probes.name()
+            answer = wrong(self._s3, name)
+            if answer.status and not answer.done:
+                probes.forget(name)
+            yield server.checksum(what, answer, sent=sent)
 
     def _put(self, name: str) -> Answer:
         """A first object, with its tag; without one where only the tag is what may not be."""
-        tagged = ask(self._s3, "put_object", name, Body=b"probe", Tagging=f"{CLASS_TAG}=live")
+        tagged = asking.put(self._s3, name)
         self._rights["s3:PutObjectTagging"] = self._rights["s3:PutObject"] = tagged
         if not tagged.denied:
             return tagged
@@ -142,40 +145,12 @@ class Examination:
             answer.value["Body"].close()
         return None if answer.absent else answer
 
-    def _fencing(self) -> Check:
+    def _fencing(self, probes: Probes) -> Check:
         try:
-            found = fencing.probe(self._store, DOCTOR_PROBES)
+            found = fencing.probe(self._store, probes)
         except ArchiverError as error:
             return failed("fencing", error)
-        self._made += found.left
         return server.fencing(found, wanted=self._settings.store.fencing)
-
-    def _excess(self, kind: str | None, found: Bucket) -> None:
-        """Try what a writer should not be able to do, on probes and with requests that change nothing."""
-        versioned, safe = of_bucket.is_versioned(found), asking.may_be_asked(kind)
-        self._rights |= {
-            "s3:DeleteObject": asking.delete(self._s3, self._made[0]) if self._made else None,
-            "s3:PutLifecycleConfiguration": asking.put_lifecycle(self._s3) if safe else None,
-            "s3:PutBucketPolicy": asking.put_policy(self._s3) if safe else None,
-            **({"s3:DeleteObjectVersion": None} if versioned else {}),
-            **({"s3:BypassGovernanceRetention": None} if of_bucket.is_locking(found) else {}),
-        }
-        if versioned and self._made:
-            self._versions(self._made[0], found)
-
-    def _versions(self, probe: str, found: Bucket) -> None:
-        retention = of_bucket.default_retention(found)
-        for version in asking.versions(self._s3, probe)[:1]:
-            plain = asking.delete_version(self._s3, probe, version)
-            if plain.done or retention is None:
-                self._rights["s3:DeleteObjectVersion"] = plain
-            elif retention[0] == "GOVERNANCE":
-                # Refused because the version is locked, or because the right is missing: only past the lock
-                # that can be told apart.
-                bypass = asking.delete_version(self._s3, probe, version, bypass=True)
-                self._rights["s3:BypassGovernanceRetention"] = bypass
-                if bypass.done:
-                    self._rights["s3:DeleteObjectVersion"] = bypass
 
     def _class_of(self, name: str) -> RetentionClass | None:
         return class_of(self._s3.tags(name))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import secrets
 import threading
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from archiver import layout
-from archiver.errors import AlreadyExistsError, ArchiverError, StoreError, UnconfirmedError
+from archiver.errors import AlreadyExistsError, ArchiverError, UnconfirmedError
+from archiver.setup.probes import Probes
 from archiver.store import ObjectStore
 
 RACERS = 6
@@ -27,8 +26,6 @@ class Fencing:
     """The second of two creates, one after the other, was refused."""
     in_a_race: bool | None
     """Of creates at the same moment exactly one won, each time."""
-    left: tuple[str, ...] = ()
-    """Probes that could not be removed."""
 
     @property
     def enforced(self) -> bool | None:
@@ -36,29 +33,10 @@ class Fencing:
         return False if not self.in_turn else self.in_a_race
 
 
-def probe(store: ObjectStore, run: str) -> Fencing:
-    """Try it with probes of `run`, one of `layout`'s; they are removed as far as the store permits.
-
-    Raises what the store raises when not even a first object can be created.
-    """
-    names = [layout.effect_name(run, secrets.token_hex(16)) for _ in range(1 + ROUNDS)]
-    try:
-        in_turn = _in_turn(store, names[0])
-        in_a_race = _in_a_race(store, names[1:]) if in_turn else False
-    finally:
-        left = remove(store, names)
-    return Fencing(in_turn, in_a_race, left)
-
-
-def remove(store: ObjectStore, names: Iterable[str]) -> tuple[str, ...]:
-    """Remove the probes, and say which of them stay: a writer that may not delete is the safe case."""
-    left = []
-    for name in names:
-        try:
-            store.delete(name)
-        except StoreError:
-            left.append(name)
-    return tuple(left)
+def probe(store: ObjectStore, probes: Probes) -> Fencing:
+    """Try it. Raises what the store raises when not even a first object can be created."""
+    in_turn = _in_turn(store, probes.name())
+    return Fencing(in_turn, _in_a_race(store, probes) if in_turn else False)
 
 
 def _in_turn(store: ObjectStore, name: str) -> bool:
@@ -70,8 +48,8 @@ def _in_turn(store: ObjectStore, name: str) -> bool:
     return False
 
 
-def _in_a_race(store: ObjectStore, names: Iterable[str]) -> bool | None:
-    rounds = [Counter(_race(store, name)) for name in names]
+def _in_a_race(store: ObjectStore, probes: Probes) -> bool | None:
+    rounds = [Counter(_race(store, probes.name())) for _ in range(ROUNDS)]
     if any(outcomes["won"] > 1 for outcomes in rounds):
         return False
     clear = all(outcomes["won"] == 1 and not outcomes["failed"] for outcomes in rounds)

@@ -23,13 +23,13 @@ from archiver.errors import (
 from archiver.secretfile import write_new_file
 from archiver.setup import contents, fencing, keys
 from archiver.setup.config_text import config_text
+from archiver.setup.probes import Probes
 from archiver.setup.remote import is_remote, store_options
 from archiver.setup.standing import standing_warnings
 from archiver.sign import SigningKey
 from archiver.store import ObjectStore, open_store
 
 PROBE_TYPE = "application/vnd.checkpoint-archiver.probe"
-_PROBE_RUN = layout.INIT_PROBES
 _MAX_PROBE = 1 << 16
 
 
@@ -64,10 +64,11 @@ def initialise(url: str, config: Path | None, *, settings: Settings, now: dateti
     store = open_store(url, options=store_options(settings))
     known_id = _look(store, config, settings)
     open_store(url, make=True, options=store_options(settings))
-    found = _fenced(store, settings)
-    identity, signing, fresh = _keys(settings, now)
-    recipients = _recipients(settings, identity)
-    left = prove_round_trip(store, recipients, (identity,), signing, settings)
+    with Probes(store, layout.INIT_PROBES, settings) as probes:
+        found = _fenced(store, probes, settings)
+        identity, signing, fresh = _keys(settings, now)
+        recipients = _recipients(settings, identity)
+        prove_round_trip(store, probes.name(), recipients, (identity,), signing, settings)
     store_id, new_store = name_store(store, known_id)
     files = _files(settings)
     made = Initialised(
@@ -79,7 +80,7 @@ def initialise(url: str, config: Path | None, *, settings: Settings, now: dateti
         new_identity=fresh[0],
         new_signing_key=fresh[1],
         remote=is_remote(store),
-        left=(*found.left, *left),
+        left=probes.left,
         warnings=(*_unsure(found), *standing_warnings(settings, store, recipients, (identity,))),
     )
     keys.write_writers(made.keys, now)
@@ -111,8 +112,8 @@ def _look(store: ObjectStore, config: Path | None, settings: Settings) -> str | 
     return settings.store.id if nameless else None
 
 
-def _fenced(store: ObjectStore, settings: Settings) -> fencing.Fencing:
-    found = fencing.probe(store, _PROBE_RUN)
+def _fenced(store: ObjectStore, probes: Probes, settings: Settings) -> fencing.Fencing:
+    found = fencing.probe(store, probes)
     if found.enforced is False and settings.store.fencing:
         how = "at the same moment" if found.in_turn else "one after the other"
         raise UnfencedStoreError(
@@ -183,36 +184,30 @@ def name_store(store: ObjectStore, known: str | None = None) -> tuple[str, bool]
 
 def prove_round_trip(
     store: ObjectStore,
+    name: str,
     recipients: tuple[Recipient, ...],
     identities: tuple[Identity, ...],
     signing: SigningKey,
     settings: Settings,
-) -> tuple[str, ...]:
-    """Seal, sign, store, read back, open, verify and remove a small object, as archive and restore do.
-
-    Returns the names of probes that could not be removed.
-    """
-    name = layout.effect_name(_PROBE_RUN, secrets.token_hex(16))
+) -> None:
+    """Seal, sign, store, read back, open and verify a small object, as archive and restore do."""
     body = secrets.token_bytes(32)
     sealed: list[bytes] = []
-    context = age.Context(settings.keys.application, _PROBE_RUN, _PROBE_RUN, "effect")
+    run = layout.INIT_PROBES
+    context = age.Context(settings.keys.application, run, run, "effect")
     sealer = age.seal(age.bind_recipients(recipients, context), sealed.append)
     sealer.write(sign.sign(signing, PROBE_TYPE, body))
     sealer.close()
-    try:
-        store.create(name, sealed, retention="live")
-        with age.unseal(
-            age.bind_identities(identities, context), BytesIO(store.read(name, limit=_MAX_PROBE))
-        ) as opened:
-            public, found = sign.verify(opened.read(_MAX_PROBE), PROBE_TYPE)
-    finally:
-        left = fencing.remove(store, [name])
+    store.create(name, sealed, retention="live")
+    with age.unseal(
+        age.bind_identities(identities, context), BytesIO(store.read(name, limit=_MAX_PROBE))
+    ) as opened:
+        public, found = sign.verify(opened.read(_MAX_PROBE), PROBE_TYPE)
     if (public, found) != (signing.public, body):
         raise DigestMismatchError(
             f"the store at {store.url} gave back another object than was put there",
             remedy="do not use this store; check its disk or server",
         )
-    return left
 
 
 def _write_config(path: Path, text: str) -> None:

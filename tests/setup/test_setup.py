@@ -26,10 +26,12 @@ from archiver.errors import (
 from archiver.model.record import RetentionClass
 from archiver.setup import Initialised, Setup, initialise, make_keys, open_setup
 from archiver.setup.initialise import prove_round_trip
+from archiver.setup.probes import Probes
 from archiver.store import ObjectInfo, open_store
 from archiver.store.local import LocalStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+PROBE = layout.effect_name(layout.INIT_PROBES, "ab" * 16)
 
 
 def first_use() -> Setup:
@@ -257,8 +259,11 @@ def test_the_round_trip_finds_a_store_that_changes_objects(tmp_path: Path) -> No
     sealer.close()
     for wrong in (b"".join(another), b"garbage", b""):
         store = Liar(root, wrong)
-        with pytest.raises(ArchiverError) as caught:
-            prove_round_trip(store, setup.recipients, setup.identities, key, setup.settings)
+        with (
+            Probes(store, layout.INIT_PROBES, setup.settings) as probes,
+            pytest.raises(ArchiverError) as caught,
+        ):
+            prove_round_trip(store, probes.name(), setup.recipients, setup.identities, key, setup.settings)
         assert caught.value.exit_code == DigestMismatchError.exit_code
         assert [info.name for info in store.list()] == [layout.STORE]
 
@@ -268,6 +273,7 @@ def test_a_stranger_to_the_recipients_fails_the_round_trip(tmp_path: Path) -> No
     with pytest.raises(KeyUnavailableError):
         prove_round_trip(
             open_store(str(data_home() / "store")),
+            PROBE,
             (age.generate().recipient,),
             setup.identities,
             setup.require_signing_key(),

@@ -7,14 +7,11 @@ only that are known to read the document before they keep it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from typing import Any, Final
 
 from archiver.aws import door
-from archiver.errors import ArchiverError
 from archiver.store.probe.answer import Answer, ask, ask_of
-from archiver.store.s3.client import S3
+from archiver.store.s3.client import CLASS_TAG, S3
 
 READ_BEFORE_KEEPING: Final = ("AmazonS3", "SeaweedFS", "MinIO")
 """How the servers call themselves that refuse a lifecycle or a policy which is no document."""
@@ -50,6 +47,11 @@ def put_policy(s3: S3) -> Answer:
     return ask(s3, "put_bucket_policy", Policy=_NO_DOCUMENT)
 
 
+def put(s3: S3, name: str) -> Answer:
+    """Put a probe, with its class."""
+    return ask(s3, "put_object", name, Body=b"probe", Tagging=f"{CLASS_TAG}=live")
+
+
 def delete(s3: S3, name: str) -> Answer:
     """Delete a probe; in a bucket with versions this puts a marker in front of it."""
     return ask(s3, "delete_object", name)
@@ -59,26 +61,6 @@ def delete_version(s3: S3, name: str, version: str, *, bypass: bool = False) -> 
     """Delete a version of a probe for good, `bypass` past its retention in governance mode."""
     more = {"BypassGovernanceRetention": True} if bypass else {}
     return ask(s3, "delete_object", name, VersionId=version, **more)
-
-
-def versions(s3: S3, name: str) -> list[str]:
-    """The versions of a probe, markers among them; empty where they may not be listed."""
-    found: list[str] = []
-    with suppress(ArchiverError):
-        for page in s3.pages("list_object_versions", Prefix=s3.address.key(name)):
-            for kind in ("Versions", "DeleteMarkers"):
-                found += [str(entry["VersionId"]) for entry in page.get(kind, [])]
-    return found
-
-
-def remove(s3: S3, names: Iterable[str], *, versioned: bool) -> Iterator[str]:
-    """Remove probes, all versions of them too; yields the names of those that stay."""
-    for name in names:
-        answers = [delete(s3, name)]
-        if versioned:
-            answers += [delete_version(s3, name, version) for version in versions(s3, name)]
-        if not all(answer.done for answer in answers):
-            yield name
 
 
 def _without_document(params: dict[str, Any], **_: Any) -> None:
