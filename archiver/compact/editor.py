@@ -23,7 +23,7 @@ from archiver.compact.notes import (
     read_stub,
 )
 from archiver.compact.options import CompactOptions, CompactReport
-from archiver.compact.outline import BLOB, BOUND, COPIES, NO_CALL, OUTPUT, REASONING, RESULT
+from archiver.compact.outline import BLOB, COPIES, NO_CALL, OUTPUT, REASONING, RESULT
 from archiver.compact.plan import Plan
 from archiver.compact.text import byte_length, head, tail
 from archiver.model import Items
@@ -103,7 +103,7 @@ class Editor:
         flags = self._plan.outline.flags[index]
         recent = self._plan.recent(index)
         edited = self._dialect.relinked(item, self._removed) if self._removed else item
-        if flags & REASONING and not flags & BOUND and not recent:
+        if flags & REASONING and not recent:
             edited = self._without_reasoning(edited)
         before = edited
         if flags & BLOB:

@@ -16,7 +16,7 @@ from archiver.transcripts.dialect import Call, Dialect, Facts, ToolResult
 from archiver.transcripts.tools import Task, TaskList
 
 REASONING: Final = 1
-"""The item holds reasoning."""
+"""The item holds reasoning that may go."""
 ALONE: Final = 2
 """It holds nothing else."""
 COPIES: Final = 4
@@ -27,8 +27,6 @@ OUTPUT: Final = 16
 """It holds a result over the output limit."""
 RESULT: Final = 32
 """It holds a result that is not small and no stub yet."""
-BOUND: Final = 64
-"""It holds reasoning that cannot go without what follows it, as long as the model sees either."""
 
 PENDING: Final = 0
 ANSWERED: Final = 1
@@ -63,8 +61,6 @@ class Outline:
         """Hashes of ids: each item's own (0: none), and each link from an item to another."""
         self.opening = -1
         """The item that the main conversation begins with (-1: none)."""
-        self.boundary = -1
-        """The last compaction marker: what stands before it the model never sees again (-1: none)."""
         self.last_text = ""
         self.files: dict[str, int] = {}
         """Files written with success, each with its latest call, oldest first."""
@@ -112,8 +108,6 @@ class Outline:
                 flags |= self._result(index, result)
             if facts.text and facts.role == "assistant" and facts.branch is None:
                 self.last_text = facts.text
-        if facts.boundary and facts.branch is None:
-            self.boundary = index
         if self._dialect.fold(item) is not item:
             flags |= COPIES
         self.flags.append(flags)
@@ -123,8 +117,8 @@ class Outline:
 
     def _content_flags(self, item: Any, facts: Facts) -> int:
         flags = 0
-        if facts.has_reasoning:
-            flags |= REASONING | (BOUND if facts.bound else 0)
+        if facts.has_reasoning and not facts.bound:
+            flags |= REASONING
             if self._dialect.without_reasoning(item) is None:
                 flags |= ALONE
         for blob in self._dialect.blobs(item):

@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 
 from archiver.compact.options import CompactOptions
-from archiver.compact.outline import ALONE, BLOB, BOUND, COPIES, OUTPUT, REASONING, RESULT, Outline
+from archiver.compact.outline import ALONE, BLOB, COPIES, OUTPUT, REASONING, RESULT, Outline
 
 
 class Plan:
@@ -45,7 +45,6 @@ class Plan:
             for item, flags in enumerate(outline.flags)
             if flags & ALONE
             and not self.recent(item)
-            and (not flags & BOUND or item < outline.boundary)
             and outline.responses.more[outline.response[item]]
             and item not in needed
         )
@@ -60,18 +59,13 @@ class Plan:
 
     def _touched(self) -> array[int]:
         outline = self.outline
+        old = REASONING | COPIES | BLOB | RESULT | OUTPUT
         recent = BLOB | OUTPUT
-        bound = COPIES | RESULT | recent
-        old = REASONING | bound
         response, late = outline.response, self._recent
         touched = bytearray(
-            bool(flags & (recent if late[response[item]] else bound if flags & BOUND else old))
-            if flags
-            else 0
+            bool(flags & (recent if late[response[item]] else old)) if flags else 0
             for item, flags in enumerate(outline.flags)
         )
-        for item in self.dropped:
-            touched[item] = 1
         gone = {outline.own_link[item] for item in self.dropped}
         if gone:
             for item, target in zip(outline.link_item, outline.link_to, strict=True):

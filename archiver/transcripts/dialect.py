@@ -76,7 +76,7 @@ class Facts(NamedTuple):
     piece: bool = False
     """True for a piece of a response that names no id of it: adjacent pieces are one response."""
     bound: bool = False
-    """True for reasoning that cannot go without what follows it, nor that without the reasoning."""
+    """True for reasoning that cannot go without what it belongs to, nor that without the reasoning."""
     starts: bool = False
     """True where a conversation begins that has nothing to do with one before it in the same file."""
 
