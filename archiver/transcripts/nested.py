@@ -26,34 +26,36 @@ def split(pairs: Iterable[tuple[bytes, Any]], path: Path) -> Iterator[tuple[byte
     """Elements, each as text and value, as the items that they are; `path` leads to their messages."""
     for line, value in pairs:
         messages = at(value, path) if isinstance(value, dict) else None
-        if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
-            yield b"[" + line + b"]", [value]
+        cut = None
+        if isinstance(messages, list) and all(isinstance(message, dict) for message in messages):
+            with suppress(RecursionError):  # what is nested too deeply to be written stays where it is
+                cut = _cut(line, value, messages, path)
+        if cut is None:
+            yield b"[" + line.strip(jsontext.BLANKS) + b"]", [value]
             continue
-        shell, texts = _cut(line, value, messages, path)
+        shell, texts = cut
         yield b"[" + shell + b"]", [put(value, path, [])]
-        yield from zip(texts, messages, strict=True)
+        yield from zip(texts, at(value, path), strict=True)
 
 
 def _cut(line: bytes, value: Any, messages: list[Any], path: Path) -> tuple[bytes, list[bytes]]:
     """The element's text without its messages, and theirs: as they stand, or else written anew."""
-    written = []
-    for write in (jsonio.again, jsontext.escaped):
-        with suppress(RecursionError):
-            written.append([write(message) for message in messages])
-    for text in _forms(line, value):
-        for texts in written:
-            before, found, after = text.partition(b"[" + b",".join(texts) + b"]")
-            shell = before + b"[]" + after
-            if found and at(jsonio.loads(shell), path) == []:
-                return shell, texts
+    for text, texts in _forms(line, value, messages):
+        before, found, after = text.partition(b"[" + b",".join(texts) + b"]")
+        shell = before + b"[]" + after
+        if found and at(jsonio.loads(shell), path) == []:
+            return shell, texts
     exact = jsonio.exact(line)
     return jsonio.again(put(exact, path, [])), [jsonio.again(message) for message in at(exact, path)]
 
 
-def _forms(line: bytes, value: Any) -> Iterator[bytes]:
-    """The element's text, and that without blanks between tokens."""
-    yield line.strip(jsontext.BLANKS)
-    yield jsontext.compact(line, value)
+def _forms(line: bytes, value: Any, messages: list[Any]) -> Iterator[tuple[bytes, list[bytes]]]:
+    """Ways in which the texts of messages may stand in that of their element, the likely ones first."""
+    texts = [jsonio.again(message) for message in messages]
+    yield line.strip(jsontext.BLANKS), texts
+    compact = jsontext.compact(line, value)
+    yield compact, texts
+    yield compact, [jsontext.escaped(message) for message in messages]
 
 
 def joined(lines: Iterable[bytes], path: Path) -> Iterator[bytes]:

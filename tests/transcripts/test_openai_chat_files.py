@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from archiver import jsonio
 from archiver.errors import InvalidDocumentError, MalformedTranscriptError
 from archiver.model import Items, TranscriptPart
 from archiver.transcripts import detect, get_dialect, nested
@@ -267,6 +268,14 @@ def test_odd_texts_keep_their_values(text: str) -> None:
     assert json.loads(back) == value
     for number in (b"1.50", b"1E5", b"12345678901234567890123"):
         assert (number in line) == (number in back)
+
+
+@pytest.mark.parametrize("depth", [10, 300, 1000, 1015, 5000])
+def test_what_is_nested_deeply_stays_somewhere(depth: int) -> None:
+    deep = "[" * depth + "]" * depth
+    line = f'{{"traj":[{{"role":"user","content":{deep}}}]}}'.encode()
+    items = [part for part, _ in nested.split([(line, jsonio.loads(line))], ("traj",))]
+    assert list(nested.joined(items, ("traj",))) == [line]
 
 
 def test_a_message_without_its_element_is_refused() -> None:
