@@ -111,7 +111,7 @@ class _Rewriting:
         )
 
     def _carry_out(self, found: Plan) -> None:
-        self._progress.stage(f"rekey {self._run}", found.size)
+        self._progress.stage("rewrite headers", found.size)
         workers = Catalog(self._setup).workers
         targets = {target.name: target for target in found.targets}
         for portion in notes.parts(_noted(target) for target in found.targets):

@@ -34,7 +34,17 @@ except SystemExit as end:
 """
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["archive", "--help"], ["restore", "-h"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["--version"],
+        ["archive", "--help"],
+        ["restore", "-h"],
+        ["recipients", "-h"],
+        ["recipients", "list", "-h"],
+    ],
+)
 def test_help_loads_nothing_heavy(arguments: list[str], home: Path) -> None:
     done = subprocess.run([sys.executable, "-c", PROBE, *arguments], capture_output=True, text=True)
     code, *modules = done.stderr.split()
@@ -122,7 +132,12 @@ def test_a_terminal_that_knows_only_ascii(home: Path, process: Callable[..., sub
 
 def test_completion_knows_commands_and_options(home: Path) -> None:
     program = "import sys; from archiver.cli import main; sys.argv = ['archiver']; main()"
-    answers = {"archiver re": "restore", "archiver restore --pl": "--plan"}
+    answers = {
+        "archiver res": "restore",
+        "archiver restore --pl": "--plan",
+        "archiver recipients ": "list",
+        "archiver recipients list --ru": "--run",
+    }
     for words, answer in answers.items():
         environ = {
             **os.environ,
