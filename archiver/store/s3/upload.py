@@ -191,7 +191,9 @@ def _settled(
     try:
         head = found_own(s3, what.name, own)
     except ObjectNotFoundError:
-        if last or "IfMatch" in what.condition or isinstance(error, NoSuchUploadError):
+        if isinstance(error, NoSuchUploadError):
+            raise error from None
+        if last or "IfMatch" in what.condition:
             raise
         return None
     if head is not None:
