@@ -16,8 +16,10 @@ from archiver import jsonio
 from archiver.errors import InvalidDocumentError, UnsupportedSchemaError
 from archiver.model.base import utc_text
 from archiver.model.checkpoint import SCHEMA_VERSION
+from archiver.transcripts import detect
 
 Document = dict[str, Any]
+_CALLS = frozenset({"tool_calls", "function_call", "tool_call_id"})
 
 V1_REQUIRED = frozenset({"task_id", "goal", "messages", "created_at", "updated_at"})
 V1_OPTIONAL = frozenset({"schema_version", "run_id", "user_id", "completed_tasks", "iteration"})
@@ -156,10 +158,17 @@ def _result(task: Any) -> Document:
 
 
 def _transcript(messages: list[Any]) -> Document:
-    """Messages with only user and assistant roles are Anthropic's shape; any other list is kept as found."""
-    anthropic = bool(messages) and all(
-        _role(message) in ("user", "assistant") and isinstance(message.get("content"), str | list)
-        for message in messages
-    )
-    dialect = "anthropic-messages" if anthropic else "opaque"
+    """Messages with calls are of the dialect they show; others of only user and assistant are Anthropic's.
+
+    Any other list is kept as found.
+    """
+    dialect = detect.OPAQUE
+    if any(isinstance(message, dict) and not _CALLS.isdisjoint(message) for message in messages):
+        dialect = detect.of_messages(messages, None)
+    if dialect == detect.OPAQUE and messages and all(map(_plain, messages)):
+        dialect = detect.ANTHROPIC
     return {"dialect": dialect, "parts": [{"name": "messages.jsonl", "items": messages}]}
+
+
+def _plain(message: Any) -> bool:
+    return _role(message) in ("user", "assistant") and isinstance(message.get("content"), str | list)

@@ -8,6 +8,8 @@ from typing import Any
 
 import jsonschema
 import pytest
+from transcripts.samples import anthropic_messages
+from transcripts.samples_openai_chat import chat_messages, legacy_messages
 
 from archiver import schemas
 from archiver.errors import InvalidDocumentError, UnsupportedSchemaError
@@ -96,3 +98,20 @@ def test_a_missing_column_is_named(column: str) -> None:
 def test_what_is_no_object_is_no_checkpoint(document: Any) -> None:
     with pytest.raises(InvalidDocumentError):
         migrate(document)
+
+
+@pytest.mark.parametrize(
+    ("messages", "dialect"),
+    [
+        (chat_messages(1), "openai-chat"),
+        (chat_messages(1)[1:3], "openai-chat"),
+        (legacy_messages(), "openai-chat"),
+        (chat_messages(1)[:2], "opaque"),
+        (chat_messages(1, reasoning=False)[-1:], "anthropic-messages"),
+        (anthropic_messages(1), "anthropic-messages"),
+    ],
+)
+def test_messages_of_a_row_are_of_the_dialect_they_show(messages: list[Any], dialect: str) -> None:
+    migrated, _ = migrate(ROW | {"messages": messages})
+    assert migrated["transcript"]["dialect"] == dialect
+    assert migrated["transcript"]["parts"][0]["items"] == messages
