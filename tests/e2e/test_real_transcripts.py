@@ -96,7 +96,8 @@ def test_it_comes_back(path: Path, setup: Setup, tmp_path: Path) -> None:
     for part in transcript.parts:
         if part.media != "raw":
             problems = dialect.problems(iter(part.items))
-            assert [problem for problem in problems if problem.call_id != TRIMMED] == [], part.name
+            mendable = [one for one in problems if one.call_id != TRIMMED and one.code != "broken_seal"]
+            assert mendable == [], part.name
     if transcript.dialect == "opaque" and not done.receipt.findings and not done.receipt.left_out:
         kept = [file for file in (tmp_path / "out" / "transcript").rglob("*") if file.is_file()]
         assert [file.read_bytes() for file in kept] == [path.read_bytes()]
