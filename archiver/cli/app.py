@@ -45,13 +45,22 @@ def whole() -> typer.Typer:
     """The program with all its commands."""
     app = _new(completion=True)
     app.callback(invoke_without_command=True)(archiver)
-    groups = {name: _new(completion=False) for name in GROUPS}
     for name, function in COMMANDS.items():
-        group, _, word = name.rpartition(" ")
-        groups.get(group, app).command(word)(function)
-    for name, group_app in groups.items():
-        group_app.callback()(lambda: None)
-        app.add_typer(group_app, name=name, help=GROUPS[name])
+        if " " not in name:
+            app.command(name)(function)
+    for name, what in GROUPS.items():
+        app.add_typer(group(name), name=name, help=what)
+    return app
+
+
+def group(name: str) -> typer.Typer:
+    """The commands that begin with this word, as a program of its own."""
+    app = _new(completion=False)
+    app.callback(help=GROUPS[name])(lambda: None)
+    for words, function in COMMANDS.items():
+        first, _, second = words.partition(" ")
+        if first == name:
+            app.command(second)(function)
     return app
 
 

@@ -12,7 +12,7 @@ import typer
 from typer.main import get_command
 
 from archiver.cli import output
-from archiver.cli.app import COMMANDS, GROUPS, single, whole
+from archiver.cli.app import COMMANDS, GROUPS, group, single, whole
 from archiver.cli.options import use_config
 from archiver.errors import ArchiverError, UsageError
 
@@ -94,7 +94,9 @@ def _chosen(name: str, arguments: list[str]) -> tuple[typer.Typer, str, list[str
     words = 2 if arguments and arguments[0] in GROUPS else 1
     command, rest = " ".join(arguments[:words]), arguments[words:]
     if command not in COMMANDS:
-        return whole(), name, arguments
+        if words == 1:
+            return whole(), name, arguments
+        return group(arguments[0]), f"{name} {arguments[0]}", arguments[1:]
     if name == command:
         return single(command, completion=True), name, rest
     return single(command), f"{name} {command}", rest
