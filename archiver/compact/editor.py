@@ -94,10 +94,10 @@ class Editor:
         if edited is item:
             return line
         made = jsonio.again(edited)
-        if _ROUNDED.search(made) is None:
-            return made
-        # A number may have been too long for a fast reading: take out of the exact one what was taken out.
-        return jsonio.again(self._edit(jsonio.exact(line), index))
+        if _ROUNDED.search(made) is not None:
+            # A number may have been too long for a fast reading: edit the exact one in the same way.
+            made = jsonio.again(self._edit(jsonio.exact(line), index))
+        return made + b"\r" if line.endswith(b"\r") else made
 
     def _edit(self, item: Any, index: int) -> Any:
         flags = self._plan.outline.flags[index]

@@ -154,11 +154,13 @@ class _Emitter:
         self._links: dict[str, str | None] = dict(made.gone)
         """Ids that later items must not link to, each with the id to link to instead."""
         self._last: str | None = None
+        self._end = b""
 
     def lines(self, items: Items) -> Iterator[bytes]:
-        """The mended items as JSON texts; those without a change keep their bytes."""
+        """The mended items as JSON texts; those without a change keep their bytes, and all the line's end."""
         for index, line in enumerate(items.lines()):
             item = jsonio.exact(line)
+            self._end = b"\r" if line.endswith(b"\r") else b""
             if index in self._plan.note and self._dialect.facts(item).role == "assistant":
                 yield self._new(self._note(index, item))
             linked = self._relinked(index, item)
@@ -173,7 +175,7 @@ class _Emitter:
 
     def _new(self, item: Any) -> bytes:
         self.changed = True
-        return jsonio.again(item)
+        return jsonio.again(item) + self._end
 
     def _relinked(self, index: int, item: Any) -> Any:
         for lost in self._plan.dangling.get(index, ()):
@@ -222,9 +224,11 @@ class _Emitter:
             yield self._answer(place, after)
             return
         for call in place.unanswered:
-            yield self._dialect.error_results([call], after, INTERRUPTED)
+            after = self._dialect.error_results([call], after, INTERRUPTED)
+            yield after
         for call, content, is_error in place.moved:
-            yield self._dialect.error_results([call], after, content, is_error=is_error)
+            after = self._dialect.error_results([call], after, content, is_error=is_error)
+            yield after
 
     def _answer(self, place: Place, after: Any) -> Any:
         """A new item that holds the place's results; what followed `after` follows it from now on."""
