@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 
@@ -16,8 +16,6 @@ from archiver.setup import keys
 from archiver.setup.standing import one_way_in, ways_in
 from archiver.sign import SigningKey
 from archiver.writers import Writers
-
-_PROBE = b"probe"
 
 
 @dataclass(slots=True)
@@ -51,17 +49,24 @@ def hold(settings: Settings) -> Held:
 def examine(settings: Settings, held: Held, *, remote: bool) -> Iterator[Check]:
     """A line for each kind of key."""
     yield from held.problems
-    yield from _recipients(held, remote)
+    yield from _recipients(settings, held, remote)
     yield from _opening(settings, held)
     yield from _kms(settings, held)
     yield from _signing(settings, held)
 
 
-def _recipients(held: Held, remote: bool) -> Iterator[Check]:
+def _recipients(settings: Settings, held: Held, remote: bool) -> Iterator[Check]:
     name = "recipients"
     if not held.recipients:
         if not any(check.name == name for check in held.problems):
             yield unknown(name, "none: this configuration saves nothing")
+        return
+    files = [each for each in held.recipients if not isinstance(each, BindableRecipient)]
+    try:
+        if files:
+            _sealed(files, settings)
+    except ArchiverError as error:
+        yield failed(name, error)  # such as kinds that do not share a file
         return
     one = one_way_in(held.recipients, held.identities) if remote else None
     if one is not None:
@@ -88,7 +93,7 @@ def _opening(settings: Settings, held: Held) -> Iterator[Check]:
             "add the recipient of an identity to keys.recipients, or leave keys.identities empty on purpose",
         )
     else:
-        error = _round_trip(tuple(mine), tuple(own), settings)
+        error = _round_trip(mine, own, settings)
         yield failed(name, error) if error else ok(name, "open what is sealed to their recipients")
 
 
@@ -96,7 +101,7 @@ def _kms(settings: Settings, held: Held) -> Iterator[Check]:
     for recipient in held.recipients:
         if not isinstance(recipient, BindableRecipient):
             continue
-        error = _round_trip((recipient,), held.identities, settings)
+        error = _round_trip([recipient], held.identities, settings)
         if error is None:
             yield ok("kms", f"{recipient} seals and opens")
         elif isinstance(error, _UnopenedError):
@@ -114,24 +119,31 @@ class _UnopenedError(KeyUnavailableError):
 
 
 def _round_trip(
-    recipients: tuple[Recipient, ...], identities: tuple[Identity, ...], settings: Settings
+    recipients: Sequence[Recipient], identities: Sequence[Identity], settings: Settings
 ) -> ArchiverError | None:
     """Seal a few bytes and open them; nothing is stored."""
-    probes = layout.DOCTOR_PROBES
-    context = Context(settings.keys.application, probes, probes, "effect")
-    sealed: list[bytes] = []
     try:
-        sealer = age.seal(age.bind_recipients(recipients, context), sealed.append)
-        sealer.write(_PROBE)
-        sealer.close()
+        sealed = _sealed(recipients, settings)
     except ArchiverError as error:
         return error
     try:
-        with age.unseal(age.bind_identities(identities, context), BytesIO(b"".join(sealed))) as opened:
+        with age.unseal(age.bind_identities(identities, _context(settings)), BytesIO(sealed)) as opened:
             opened.read()
     except ArchiverError as error:
         return _UnopenedError(str(error), remedy=error.remedy)
     return None
+
+
+def _sealed(recipients: Sequence[Recipient], settings: Settings) -> bytes:
+    pieces: list[bytes] = []
+    sealer = age.seal(age.bind_recipients(recipients, _context(settings)), pieces.append)
+    sealer.write(b"probe")
+    sealer.close()
+    return b"".join(pieces)
+
+
+def _context(settings: Settings) -> Context:
+    return Context(settings.keys.application, layout.DOCTOR_PROBES, layout.DOCTOR_PROBES, "effect")
 
 
 def _signing(settings: Settings, held: Held) -> Iterator[Check]:
