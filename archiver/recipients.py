@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from archiver import layout
+from archiver.age import KmsIdentity, KmsRecipient
 from archiver.age.context import BindableRecipient
 from archiver.catalog import Catalog, Entry
 from archiver.errors import (
@@ -67,17 +68,24 @@ class RunSealed:
 
 def configured(recipients: Iterable[Recipient], identities: Iterable[Identity]) -> tuple[Configured, ...]:
     """The recipients that the next save seals to, as these identities see them."""
-    own = {identity.fingerprint for identity in identities}
+    mine = tuple(identities)
     return tuple(
-        Configured(one.fingerprint, one.kind, str(one), _way(one, own), one.fingerprint in own)
+        Configured(one.fingerprint, one.kind, str(one), _way(one, mine), any(_opens(i, one) for i in mine))
         for one in recipients
     )
 
 
-def _way(recipient: Recipient, own: set[str]) -> Way:
+def _way(recipient: Recipient, identities: tuple[Identity, ...]) -> Way:
     if isinstance(recipient, BindableRecipient):
         return "kms"
-    return "here" if recipient.fingerprint in own else "offline"
+    return "here" if any(_opens(identity, recipient) for identity in identities) else "offline"
+
+
+def _opens(identity: Identity, recipient: Recipient) -> bool:
+    """Whether the identity belongs to the recipient; that of a KMS key also to replicas of the key."""
+    if isinstance(identity, KmsIdentity) and isinstance(recipient, KmsRecipient):
+        return identity.arn.family == recipient.arn.family
+    return identity.fingerprint == recipient.fingerprint
 
 
 def to_seal_to(setup: Setup) -> frozenset[str]:
@@ -86,13 +94,14 @@ def to_seal_to(setup: Setup) -> frozenset[str]:
     `ConfigError` where there are none, or where no own identity belongs to one of them: nobody locks a store
     away from himself.
     """
-    found = frozenset(recipient.fingerprint for recipient in setup.recipients)
+    known = configured(setup.recipients, setup.identities)
+    found = frozenset(one.fingerprint for one in known)
     if not found:
         raise ConfigError(
             "no recipient is configured, so there is nobody to seal to",
             remedy="name them as keys.recipients in archiver.toml",
         )
-    if found.isdisjoint(identity.fingerprint for identity in setup.identities):
+    if not any(one.opens for one in known):
         raise ConfigError(
             f"none of your identities would open what is sealed to {', '.join(sorted(found))}",
             remedy="add a recipient whose identity you have to keys.recipients, or name the identity file of "
@@ -130,7 +139,6 @@ def of_runs(setup: Setup, run: str | None = None) -> Iterator[RunSealed]:
 
 
 def _look(run: str, seq: int, catalog: Catalog, setup: Setup) -> RunSealed:
-    own = [identity.fingerprint for identity in setup.identities]
     name = layout.record_name(run, seq)
     try:
         entry = catalog.read(run, seq)
@@ -147,13 +155,21 @@ def _look(run: str, seq: int, catalog: Catalog, setup: Setup) -> RunSealed:
         seals.update(_bundle(entry, setup))
     except ArchiverError as error:
         failed = error.with_traceback(None)
+    own = _own(setup)
     objects = tuple(
-        Sealed(
-            name, seal.recipients, True, tuple(one for one in dict.fromkeys(own) if one in seal.recipients)
-        )
+        Sealed(name, seal.recipients, True, tuple(one for one in seal.recipients if one in own))
         for name, seal in seals.items()
     )
     return RunSealed(run, seq, objects, tuple(_remarks(list(seals.values()), setup)), failed)
+
+
+def _own(setup: Setup) -> set[str]:
+    """Fingerprints of what own identities open, as far as they and the configuration tell."""
+    known = configured(setup.recipients, setup.identities)
+    return {
+        *(identity.fingerprint for identity in setup.identities),
+        *(one.fingerprint for one in known if one.opens),
+    }
 
 
 def _bundle(entry: Entry, setup: Setup) -> Iterator[tuple[str, Seal]]:
