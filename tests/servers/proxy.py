@@ -56,6 +56,8 @@ class Fault:
     at: Set[int] | None = None
     method: str | None = None
     path: str | None = None
+    skip: int = 0
+    """So many requests that fit are let through before."""
     times: int | None = 1
     """None: for ever."""
     after: int = 0
@@ -68,8 +70,18 @@ class Fault:
     do: Callable[[Request], None] | None = None
     """Called at the moment of the fault, such as to kill the client."""
 
-    def fits(self, request: Request) -> bool:
-        """Whether it is to be done to this request."""
+    def takes(self, request: Request) -> bool:
+        """Whether it is to be done to this request; if so, one of its times is used up."""
+        if not self._fits(request):
+            return False
+        if self.skip:
+            self.skip -= 1
+            return False
+        if self.times is not None:
+            self.times -= 1
+        return True
+
+    def _fits(self, request: Request) -> bool:
         return (
             self.times != 0
             and (self.at is None or request.number in self.at)
@@ -157,11 +169,9 @@ class FaultProxy:
         self._count += 1
         request = Request(self._count, head.words[0], unquote(head.words[1]), head.fields)
         self.requests.append(request)
-        fault = next((fault for fault in self._faults if fault.fits(request)), None)
+        fault = next((fault for fault in self._faults if fault.takes(request)), None)
         if fault is None:
             return await _forward(client, server, head, request, Fault("pass"))
-        if fault.times is not None:
-            fault.times -= 1
         request.fault = fault.kind
         await asyncio.sleep(fault.wait)
         return await self._at_fault(client, server, head, request, fault)

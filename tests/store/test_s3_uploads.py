@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import random
-from collections.abc import Iterator
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -118,3 +127,111 @@ def test_a_name_that_is_taken(s3_url: str, seaweed: Seaweed) -> None:
         store.create(NAME, blocks(), retention="live")
     assert store.read(NAME, limit=100) == b"first"
     assert not uploads(seaweed.client(), s3_url)
+
+
+CREATE = """
+import random, sys
+sys.path.insert(0, sys.argv[1])
+from store.test_s3_uploads import NAME, at, blocks
+at(sys.argv[2], sys.argv[3]).create(NAME, blocks(), retention="live")
+"""
+MOMENTS = [
+    ("start", "reset before", 0),
+    ("start", "drop", 0),
+    ("part", "reset request", PART // 2),
+    ("part", "drop", 0),
+    ("finish", "reset before", 0),
+    ("finish", "drop", 0),
+]
+
+
+def killed(step: str, kind: Any, after: int, url: str, proxy: FaultProxy) -> None:
+    """A process puts the object, and gets SIGKILL at that moment."""
+    method, path = STEPS[step]
+    started: list[subprocess.Popen[bytes]] = []
+    fault = Fault(kind, method=method, path=path, after=after, do=lambda _: started[0].kill())
+    proxy.script(fault)
+    started.append(
+        subprocess.Popen([sys.executable, "-c", CREATE, Path(__file__).parents[1], url, proxy.endpoint])
+    )
+    assert started[0].wait(60) == -signal.SIGKILL
+
+
+def check_killed(step: str, kind: Any, after: int, url: str, proxy: FaultProxy, server: Seaweed) -> None:
+    killed(step, kind, after, url, proxy)
+    store = at(url, server.endpoint)
+    there = keys(server.client(), url)
+    if (step, kind) == ("finish", "drop"):
+        assert len(there) == 1
+        assert content(store) == DIGEST
+    else:
+        assert not there, "of an object that was not finished nothing is seen"
+        store.create(NAME, blocks(), retention="live")
+    assert len(uploads(server.client(), url)) == ((step, kind) not in (MOMENTS[0][:2], MOMENTS[-1][:2]))
+    tidy(url, server)
+    assert not uploads(server.client(), url)
+    assert content(store) == DIGEST
+
+
+@pytest.mark.parametrize(("step", "kind", "after"), [MOMENTS[2], MOMENTS[5]])
+def test_killed_in_an_upload(
+    step: str, kind: str, after: int, s3_url: str, proxy: FaultProxy, seaweed: Seaweed
+) -> None:
+    check_killed(step, kind, after, s3_url, proxy, seaweed)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("step", "kind", "after"), MOMENTS)
+def test_killed_at_each_step_of_an_upload(
+    step: str, kind: str, after: int, s3_url: str, proxy: FaultProxy, seaweed: Seaweed
+) -> None:
+    check_killed(step, kind, after, s3_url, proxy, seaweed)
+
+
+def kill_server_in_uploads(server: Seaweed, url: str, kills: int) -> None:
+    """Writers put large objects while the server is killed; what was acknowledged is whole."""
+    store = at(url, server.endpoint, attempts=2)
+    acknowledged: list[str] = []
+    ended = threading.Event()
+
+    def write(me: int) -> None:
+        for number in itertools.count():
+            name = f"bundles/run-{me}/{number:08d}-0123456789abcdef.tar.zst.age"
+            if ended.is_set():
+                return
+            with suppress(StoreUnreachableError):
+                store.create(name, blocks(), retention="live")
+                acknowledged.append(name)
+
+    with ThreadPoolExecutor(2) as pool:
+        writers = [pool.submit(write, me) for me in range(2)]
+        try:
+            for kill in range(kills):
+                enough = len(acknowledged) + 2
+                while len(acknowledged) < enough and not any(writer.done() for writer in writers):
+                    time.sleep(0.01)
+                time.sleep(0.023 * (kill % 9))
+                server.kill()
+                server.restart()
+        finally:
+            ended.set()
+        for writer in writers:
+            writer.result()
+    there = [info.name for info in store.list()]
+    assert set(acknowledged) <= set(there)
+    for name in there:
+        assert content(store, name) == DIGEST, "what is seen is whole"
+    tidy(url, server)
+    assert not uploads(server.client(), url)
+    print(f"server killed {kills} times, {len(acknowledged)} uploads acknowledged, {len(there)} there")
+
+
+def test_server_killed_in_uploads(own_seaweed: Callable[[], Seaweed]) -> None:
+    server = own_seaweed()
+    kill_server_in_uploads(server, f"s3://{server.make_bucket()}/store", kills=1)
+
+
+@pytest.mark.soak
+def test_server_killed_in_uploads_many_times(own_seaweed: Callable[[], Seaweed]) -> None:
+    server = own_seaweed()
+    kill_server_in_uploads(server, f"s3://{server.make_bucket()}/store", kills=20)
