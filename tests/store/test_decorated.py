@@ -1,4 +1,4 @@
-"""Decorators of stores: each keeps the contract, and adds what it is for."""
+"""Decorators of stores: what each is for."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ from archiver.store.limited import limited
 from archiver.store.local import LocalStore
 from archiver.store.retrying import Retrying
 
-from .contract import NAME, StoreContract, dictionary_test
-from .contract_replace import ReplaceContract
+from .contract import NAME
 
 Wrap = Callable[[ObjectStore], ObjectStore]
 WRAPS: dict[str, Wrap] = {
@@ -37,27 +36,6 @@ WRAPS: dict[str, Wrap] = {
     "retrying": lambda store: retrying.retrying(store, attempts=3, patience=10),
     "all": lambda store: counted(retrying.retrying(limited(store, 1 << 30), attempts=3, patience=10)),
 }
-
-
-@pytest.mark.parametrize("wrap", WRAPS.values(), ids=WRAPS)
-class TestDecorated(StoreContract, ReplaceContract):
-    """The contract, on a folder store within each of them."""
-
-    test_it_behaves_like_a_dictionary = dictionary_test(5)
-
-    @pytest.fixture
-    def fresh(self, tmp_path: Path, wrap: Wrap) -> Callable[[], ObjectStore]:
-        def make() -> ObjectStore:
-            store = LocalStore(tmp_path / f"fresh-{next(numbers)}")
-            store.make()
-            return wrap(store)
-
-        numbers = itertools.count()
-        return make
-
-    @pytest.fixture
-    def store(self, fresh: Callable[[], ObjectStore]) -> ObjectStore:
-        return fresh()
 
 
 class Far(LocalStore):

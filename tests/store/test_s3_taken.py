@@ -151,7 +151,7 @@ def test_taken_by_what_is_gone_again(s3_url: str, proxy: FaultProxy, seaweed: Se
 
 def test_an_upload_that_somebody_aborted(s3_url: str, proxy: FaultProxy) -> None:
     proxy.script(last_step("large", "refuse", status=404, code="NoSuchUpload"))
-    with pytest.raises(StoreError, match="the upload of .* is gone") as caught:
+    with pytest.raises(StoreError, match=r"the upload of .* is gone") as caught:
         at(s3_url, proxy.endpoint).create(NAME, blocks(), retention="live")
     assert "a rule" in (caught.value.remedy or "")
 

@@ -23,9 +23,8 @@ from archiver.errors import (
 from archiver.model.record import RetentionClass
 from archiver.store.base import ObjectInfo
 from archiver.store.options import S3Options
-from archiver.store.s3 import address, uploads
+from archiver.store.s3 import address, download, uploads
 from archiver.store.s3.client import CLASS_TAG, S3, class_of, info_of
-from archiver.store.s3.download import download, refuse_larger
 from archiver.store.s3.listing import listed
 from archiver.store.s3.read import BUFFER, ObjectReader
 from archiver.store.s3.upload import Put, put
@@ -79,7 +78,7 @@ class S3Store:
         taken from the connection.
         """
         with ObjectReader(self._s3, name) as reader:
-            refuse_larger(info_of(name, reader.answer), limit)
+            download.refuse_larger(info_of(name, reader.answer), limit)
             return io.BufferedReader(reader, BUFFER).read()
 
     def head(self, name: str) -> ObjectInfo:
@@ -129,7 +128,7 @@ class S3Store:
 
         `LimitExceededError`, before anything is written, if it has more than `limit` bytes.
         """
-        return download(self._s3, name, into, limit=limit)
+        return download.download(self._s3, name, into, limit=limit)
 
     def abandoned_uploads(self, older_than: timedelta = ABANDONED) -> Iterator[Unfinished]:
         """Uploads below the store's prefix that began so long ago that nobody will finish them."""
