@@ -143,6 +143,23 @@ def test_turns_and_stubs_count_for_each_conversation(scratch: Scratch) -> None:
     assert [stub and stub.reason for stub in stubs] == ["superseded", "older", "older"]
 
 
+def test_the_last_turns_of_each_conversation_stay_whole(scratch: Scratch) -> None:
+    run = write([Turn(ask="go", uses=(Use("read", {"path": "/a"}, LONG),))], CHAT).items
+    lines = [json.dumps(item).encode() for item in stream([run, run, run])]
+    made = compact(redacted(checkpoint(CHAT, lines)), None, ONE, scratch)
+    assert not made.report.stubs
+    assert items_of(made.checkpoint.value) == stream([run, run, run])
+
+
+def test_an_open_call_is_answered_ahead_of_the_next_conversation(scratch: Scratch) -> None:
+    run = write([bash("a"), Turn(say="x")], CHAT).items
+    died, headless = run[:3], run[3:]
+    mended, _ = mend(stream([died, headless]), scratch)
+    first, second = conversations(mended)
+    assert kinds(first) == ["system", "user", "assistant", call_id(1, 0)]
+    assert kinds(second) == ["assistant"]
+
+
 def test_reasoning_stays_with_calls_and_goes_elsewhere(scratch: Scratch) -> None:
     items = chat_messages(4)
     lines = [json.dumps(item).encode() for item in items]

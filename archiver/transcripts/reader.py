@@ -18,7 +18,7 @@ from archiver.errors import MalformedTranscriptError, UsageError
 from archiver.model import Items, Transcript, TranscriptPart
 from archiver.model.items import PairSource
 from archiver.transcripts import detect, document, nested, sniff
-from archiver.transcripts.detect import OPAQUE, OPENAI_RESPONSES
+from archiver.transcripts.detect import ANTHROPIC, OPAQUE, OPENAI_RESPONSES
 from archiver.transcripts.dialect import Path
 from archiver.transcripts.document import NotSplitError, Scan
 from archiver.transcripts.elements import Elements, Values
@@ -86,6 +86,8 @@ class _Reader:
         try:
             if values is not None:
                 dialect = detect.of_lines(values)
+                if dialect == ANTHROPIC:  # the first lines may mean the same to everybody, and later ones not
+                    dialect = detect.of_lines([*values, *sniff.last_lines(found.source)])
                 if dialect != OPAQUE:
                     return self._lines(found, dialect)
                 if len(values) > 1:

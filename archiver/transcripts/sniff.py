@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from archiver import jsonio
 from archiver.transcripts import jsontext
-from archiver.transcripts.source import FileSource
+from archiver.transcripts.source import FileSource, read_range
 
 HEAD: Final = 1 << 20
 _LINES: Final = 1000
@@ -29,6 +29,15 @@ def first_lines(source: FileSource, limit: int = HEAD) -> list[Any] | None:
             values += found
             bad += not found
     return values if values and bad < len(values) else None
+
+
+def last_lines(source: FileSource, limit: int = HEAD) -> list[Any]:
+    """The values on the whole lines within the last `limit` bytes; none of a file that is no longer."""
+    if source.size <= limit:
+        return []
+    with source.opened() as handle:
+        lines = read_range(handle, source.size - limit, source.size).split(b"\n")
+    return [value for line in lines[1:][-_LINES:] for value in _values(line)]
 
 
 def _values(line: bytes) -> list[Any]:

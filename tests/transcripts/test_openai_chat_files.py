@@ -293,6 +293,18 @@ def test_a_first_line_longer_than_the_look_at_it(tmp_path: Path) -> None:
     assert [json.loads(line) for line in native(reading).splitlines()] == values
 
 
+@pytest.mark.parametrize("end", ["", '{"role":"us', "\0" * 5000])
+def test_calls_far_behind_plain_lines_are_seen(tmp_path: Path, end: str) -> None:
+    plain = [message | {"content": "x" * 1000} for message in PLAIN] * 1200
+    path = tmp_path / "file"
+    lines(path, plain)
+    assert read([path]).transcript.dialect == "anthropic-messages"
+    lines(path, [*plain, *chat_messages(2)[1:]])
+    with path.open("a") as file:
+        file.write(end)
+    assert read([path]).transcript.dialect == CHAT
+
+
 def test_bodies_of_requests_to_others_are_no_conversations_of_chat(tmp_path: Path) -> None:
     for values in ([anthropic_request(1)] * 2, [{"messages": PLAIN}] * 2, [{"text": "x"}] * 3):
         reading = lines(tmp_path / "file", values)
