@@ -22,7 +22,7 @@ from archiver.setup.remote import store_options
 from archiver.store.probe import integrity
 from archiver.store.probe import rights as asking
 from archiver.store.probe import server as asked
-from archiver.store.probe.answer import Answer, ask
+from archiver.store.probe.answer import Answer, ask, from_error
 from archiver.store.probe.bucket import Bucket, bucket
 from archiver.store.s3 import S3Store, uploads
 from archiver.store.s3.address import parse
@@ -127,12 +127,14 @@ class Examination:
             yield server.checksum(what, answer, sent=sent)
 
     def _put(self, name: str) -> Answer:
-        """A first object, with its tag; without one where only the tag is what may not be."""
+        """A first object as a save puts it; without the tag where only the tag is what may not be."""
         tagged = asking.put(self._s3, name)
+        if tagged.unsupported:
+            tagged = asking.put(self._s3, name, condition=False)
         self._rights["s3:PutObjectTagging"] = self._rights["s3:PutObject"] = tagged
         if not tagged.denied:
             return tagged
-        plain = ask(self._s3, "put_object", name, Body=b"probe")
+        plain = asking.put(self._s3, name, tagged=False)
         self._rights["s3:PutObject"] = plain
         if plain.denied:
             self._rights["s3:PutObjectTagging"] = None
@@ -149,7 +151,7 @@ class Examination:
         try:
             found = fencing.probe(self._store, probes)
         except ArchiverError as error:
-            return failed("fencing", error)
+            return server.no_fencing(from_error(error)) or failed("fencing", error)
         return server.fencing(found, wanted=self._settings.store.fencing)
 
     def _class_of(self, name: str) -> RetentionClass | None:

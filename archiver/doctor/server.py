@@ -115,6 +115,18 @@ def fencing(found: Fencing, *, wanted: bool) -> Check:
     )
 
 
+def no_fencing(answer: Answer) -> Check | None:
+    """What a refusal of every conditional put means; None for another refusal."""
+    if not answer.unsupported:
+        return None
+    return failure(
+        "fencing",
+        f"{NOT_ENFORCED}: the server knows no conditional puts ({answer.said}), so nothing can be saved",
+        "use a server that enforces If-None-Match (docs/S3.md)",
+        UnfencedStoreError,
+    )
+
+
 def multipart(answer: Answer) -> Check:
     name = "multipart"
     if answer.done:

@@ -66,6 +66,16 @@ def test_conditions_that_are_not_enforced(
         assert fencing([found]) == "not enforced"
 
 
+def test_conditions_that_are_not_known(settle: Settle, checked: Checked) -> None:
+    with LyingServer(conditions="unknown") as server:
+        found = checked(settle(URL, endpoint_url=server.endpoint, bare=True))
+        assert (found["fencing"].verdict, found["fencing"].exit_code) == ("failure", 8)
+        assert fencing(found.values()) == "not enforced"
+        assert "nothing can be saved" in found["fencing"].text
+        assert found["permissions"].verdict == "ok"
+        assert server.objects == {}
+
+
 def test_going_on_without_fencing_warns_every_time(settle: Settle, checked: Checked) -> None:
     with LyingServer(conditions="ignored") as server:
         settings = settle(URL, endpoint_url=server.endpoint, fencing=False)

@@ -28,6 +28,7 @@ Conditions = Literal[
     "enforced",
     "ignored",
     "racy",  # looked at, but not at the same moment as the object is put
+    "unknown",  # a request with a condition is refused
 ]
 
 
@@ -182,6 +183,8 @@ class _Handler(BaseHTTPRequestHandler):
             body + lies.adds, tags if lies.keeps_tags else {}, self.headers.get("x-amz-meta-archiver-put")
         )
         wanted = self.headers.get("If-None-Match") == "*" and lies.conditions != "ignored"
+        if wanted and lies.conditions == "unknown":
+            raise _RefusedError(501, "NotImplemented")
         if lies.conditions == "racy":
             taken = key in self.owner.objects
             time.sleep(0.1)

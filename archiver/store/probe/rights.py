@@ -47,9 +47,16 @@ def put_policy(s3: S3) -> Answer:
     return ask(s3, "put_bucket_policy", Policy=_NO_DOCUMENT)
 
 
-def put(s3: S3, name: str) -> Answer:
-    """Put a probe, with its class."""
-    return ask(s3, "put_object", name, Body=b"probe", Tagging=f"{CLASS_TAG}=live")
+def put(s3: S3, name: str, *, tagged: bool = True, condition: bool = True) -> Answer:
+    """Put a probe, as saves do: with its class, and on condition that the name is free.
+
+    A policy may demand the condition; some servers refuse every request that has one.
+    """
+    more = {
+        **({"Tagging": f"{CLASS_TAG}=live"} if tagged else {}),
+        **({"IfNoneMatch": "*"} if condition else {}),
+    }
+    return ask(s3, "put_object", name, Body=b"probe", **more)
 
 
 def delete(s3: S3, name: str) -> Answer:

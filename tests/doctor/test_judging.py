@@ -1,0 +1,196 @@
+"""What an answer means, for answers that no server here gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from archiver.doctor import bucket, rights, server
+from archiver.doctor.check import Check, exit_code, failed, fencing, ok, unknown, warning
+from archiver.errors import (
+    ConfigError,
+    DamagedError,
+    KeyUnavailableError,
+    StoreDeniedError,
+    StoreError,
+    StoreUnreachableError,
+)
+from archiver.setup.fencing import Fencing
+from archiver.store.probe.answer import Answer
+from archiver.store.probe.server import Reach
+
+
+def done(**value: Any) -> Answer:
+    return Answer(value=value, status=200)
+
+
+def refused(status: int, code: str) -> Answer:
+    return Answer(error=StoreError(code), code=code, status=status)
+
+
+SILENCE = Answer(error=StoreUnreachableError("nobody answers"))
+DENIED = refused(403, "AccessDenied")
+UNSUPPORTED = refused(501, "NotImplemented")
+
+
+def test_the_worst_decides() -> None:
+    fine = [ok("a", "x"), warning("b", "x"), unknown("c", "x")]
+    assert exit_code(fine) == 0
+    denied, no_key, damaged = StoreDeniedError("x"), KeyUnavailableError("x"), DamagedError("x")
+    assert exit_code([*fine, failed("d", no_key)]) == 6
+    assert exit_code([failed("d", no_key), failed("e", denied)]) == 8
+    assert exit_code([failed("d", no_key), failed("e", denied), failed("f", damaged)]) == 4
+
+
+@pytest.mark.parametrize(
+    ("in_turn", "race", "wanted", "verdict", "said"),
+    [
+        (True, True, True, "ok", "enforced"),
+        (True, True, False, "warning", "enforced"),
+        (True, False, True, "failure", "not enforced"),
+        (False, False, True, "failure", "not enforced"),
+        (False, None, False, "warning", "not enforced"),
+        (True, None, True, "unknown", "unknown"),
+        (True, None, False, "unknown", "unknown"),
+    ],
+)
+def test_fencing_is_never_promised_for_what_was_not_seen(
+    in_turn: bool, race: bool | None, wanted: bool, verdict: str, said: str
+) -> None:
+    found = server.fencing(Fencing(in_turn, race), wanted=wanted)
+    assert (found.verdict, fencing([found])) == (verdict, said)
+
+
+@pytest.mark.parametrize(
+    ("answer", "sent", "verdict"),
+    [
+        (refused(400, "BadDigest"), True, "ok"),
+        (refused(400, "XAmzContentChecksumMismatch"), False, "ok"),
+        (done(), True, "failure"),
+        (done(), False, "warning"),
+        (UNSUPPORTED, True, "failure"),
+        (UNSUPPORTED, False, "unknown"),
+        (DENIED, True, "unknown"),
+        (SILENCE, True, "unknown"),
+        (refused(503, "SlowDown"), True, "unknown"),
+    ],
+)
+def test_checksums(answer: Answer, sent: bool, verdict: str) -> None:
+    assert server.checksum("SHA-256", answer, sent=sent).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        (done(), "ok"),
+        (refused(412, "PreconditionFailed"), "ok"),
+        (refused(409, "ConditionalRequestConflict"), "ok"),
+        (refused(400, "InvalidRequest"), "failure"),
+        (UNSUPPORTED, "failure"),
+        (SILENCE, "failure"),
+        (DENIED, "unknown"),
+    ],
+)
+def test_multipart(answer: Answer, verdict: str) -> None:
+    assert server.multipart(answer).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("listing", "reading", "verdict"),
+    [
+        (DENIED, DENIED, "ok"),
+        (DENIED, None, "ok"),
+        (DENIED, done(), "failure"),
+        (done(), None, "failure"),
+        (SILENCE, DENIED, "unknown"),
+        (DENIED, SILENCE, "unknown"),
+    ],
+)
+def test_strangers(listing: Answer, reading: Answer | None, verdict: str) -> None:
+    assert server.strangers(listing, reading).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("location", "configured", "verdict"),
+    [
+        (done(LocationConstraint=None), "us-east-1", "ok"),
+        (done(LocationConstraint="EU"), "eu-west-1", "ok"),
+        (done(LocationConstraint="eu-west-1"), "us-east-1", "warning"),
+        (done(LocationConstraint="eu-west-1"), None, "ok"),
+        (DENIED, "us-east-1", "unknown"),
+    ],
+)
+def test_regions(location: Answer, configured: str | None, verdict: str) -> None:
+    assert server.region(location, done(), configured).verdict == verdict
+
+
+def test_the_first_answer() -> None:
+    def reached(first: Answer, latency: float = 0.01) -> Check:
+        return server.reached(Reach(first, latency, 0.0, None), "s3://b/p")
+
+    assert reached(done()).verdict == "ok"
+    assert reached(done(), latency=3).verdict == "warning"
+    assert reached(DENIED).verdict == "ok"  # it answers; what may not be done is said where it matters
+    for answer in (SILENCE, refused(404, "NoSuchBucket"), refused(403, "InvalidAccessKeyId")):
+        assert reached(answer).verdict == "failure"
+
+
+def test_credentials() -> None:
+    arn = "arn:aws:iam::111122223333"
+    assert server.credentials("env", done(Arn=f"{arn}:user/x"), aws=True).verdict == "ok"
+    assert server.credentials("env", done(Arn=f"{arn}:root"), aws=True).verdict == "warning"
+    assert server.credentials("env", DENIED, aws=True).verdict == "unknown"
+    assert server.credentials(None, UNSUPPORTED, aws=False).verdict == "unknown"
+
+
+def test_rights() -> None:
+    asked: dict[str, Answer | None] = {
+        "s3:ListBucket": done(),
+        "s3:GetObject": DENIED,
+        "s3:PutObject": done(),
+        "s3:PutObjectTagging": None,
+    }
+    found = rights.needed("writer", asked)
+    assert (found.verdict, found.exit_code) == ("failure", 8)
+    assert "a writer needs s3:GetObject, and" in found.text
+    assert rights.needed("create-only writer", asked).verdict == "unknown"
+    assert rights.needed("create-only writer", {**asked, "s3:PutObjectTagging": done()}).verdict == "ok"
+
+
+def test_rights_that_are_too_many() -> None:
+    asked = {
+        "s3:DeleteObject": done(),
+        "s3:DeleteObjectVersion": DENIED,
+        "s3:PutLifecycleConfiguration": refused(400, "MalformedXML"),
+        "s3:PutBucketPolicy": refused(500, "InternalError"),
+    }
+    by = {check.verdict: check.text for check in rights.excess(asked)}
+    assert "s3:DeleteObject)" in by["warning"]
+    assert "s3:PutLifecycleConfiguration" in by["warning"]
+    assert by["ok"] == "not among them: s3:DeleteObjectVersion"
+    assert "s3:PutBucketPolicy" in by["unknown"]
+    assert "Bypass" not in "".join(by.values())  # it means nothing where nothing can be locked
+
+
+def test_the_set_up_of_a_bucket() -> None:
+    assert bucket.versioning(done(Status="Enabled")).verdict == "ok"
+    assert bucket.versioning(done(Status="Suspended")).text.startswith("suspended")
+    assert bucket.versioning(SILENCE).verdict == "unknown"
+    public = done(PolicyStatus={"IsPublic": True})
+    found = bucket.public_access(done(), public)
+    assert (found.verdict, found.exit_code) == ("failure", 3)
+    absent = refused(404, "NoSuchPublicAccessBlockConfiguration")
+    assert bucket.public_access(absent, DENIED).verdict == "warning"
+    assert bucket.public_access(UNSUPPORTED, UNSUPPORTED).verdict == "unknown"
+    assert bucket.encryption(refused(404, "NoEncryption")).verdict == "ok"
+    (nothing, *_) = bucket.lifecycle_of(
+        refused(404, "NoSuchLifecycleConfiguration"), "p/", "t", versioned=False
+    )
+    assert nothing.verdict == "warning"
+    (denied,) = bucket.lifecycle_of(DENIED, "p/", "t", versioned=False)
+    assert denied.verdict == "unknown"
+
+
+def test_config_errors_keep_their_code() -> None:
+    assert failed("store", ConfigError("x")).exit_code == 2
