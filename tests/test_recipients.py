@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from archiver import age
 from archiver.age import KmsIdentity, KmsRecipient
+from archiver.config import load
 from archiver.recipients import configured
 from archiver.setup.keys import data_keys
 
@@ -13,8 +14,6 @@ OTHER = "arn:aws:kms:us-east-1:111122223333:key/01234567-89ab-cdef-0123-456789ab
 
 
 def kms(text: str) -> KmsIdentity:
-    from archiver.config import load
-
     return KmsIdentity(age.parse_arn(text), data_keys(load(without_file=True)))
 
 
