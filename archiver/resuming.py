@@ -26,6 +26,10 @@ def next_steps(checkpoint: Checkpoint, folder: Path, first: Path) -> tuple[str, 
         return _claude_code(checkpoint, folder)
     if dialect == "codex" and (steps := _codex(checkpoint, first)):
         return steps
+    if any(part.nested_at for part in checkpoint.transcript.parts):
+        return (
+            f"{first} holds many conversations: send what the one that goes on holds with its next request",
+        )
     if dialect in ("anthropic-messages", "openai-chat"):
         return (f"send the messages of {first} with the next request",)
     if dialect == "openai-responses":
