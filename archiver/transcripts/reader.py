@@ -46,7 +46,7 @@ class Reading:
 def read(paths: Sequence[pathlib.Path], *, salvage: bool = False, max_item: int = MAX_ITEM) -> Reading:
     """Read the transcript that `paths` name.
 
-    A path is a file, or the folder of one Claude Code session; sub-agent files join their session. Every file
+    A path is a file, or the folder of one session; sub-agent files of Claude Code join theirs. Every file
     is read as something: what is no known dialect is `opaque`. A pass over the items may raise
     `MalformedTranscriptError` (damage before the end, unless `salvage`), `LimitExceededError` (an item larger
     than `max_item` bytes) and `RefusedError` (the file was replaced meanwhile). Errors here:

@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from archiver.errors import InputNotFoundError, UsageError
 from archiver.transcripts import get_dialect, sniff
-from archiver.transcripts.detect import CLAUDE_CODE, of_lines
+from archiver.transcripts.detect import CLAUDE_CODE, CODEX, of_lines
 from archiver.transcripts.names import safe_name, shown, unique
 from archiver.transcripts.source import FileSource
 
@@ -40,7 +40,7 @@ class Found:
 def gather(paths: Sequence[Path]) -> list[Found]:
     """The files of the transcript that `paths` name, the main one first.
 
-    A folder stands for the one session in it; `UsageError` when there are none or several.
+    A folder stands for the one session in it, of Claude Code or Codex; `UsageError` for none or several.
     """
     if not paths:
         raise UsageError("no transcript was named", remedy="name a transcript file or a session's folder")
@@ -77,7 +77,10 @@ def _only_session(folder: Path) -> Path:
     if len(sessions) == 1:
         return sessions[0]
     if not sessions:
-        raise UsageError(f"{shown(folder)} holds no Claude Code session", remedy="name the transcript's file")
+        raise UsageError(
+            f"{shown(folder)} holds no Claude Code session and none of Codex",
+            remedy="name the transcript's file",
+        )
     listed = ", ".join(shown(path.name) for path in sessions[:_LISTED])
     more = f" and {len(sessions) - _LISTED} more" if len(sessions) > _LISTED else ""
     raise UsageError(
@@ -87,18 +90,24 @@ def _only_session(folder: Path) -> Path:
 
 def _is_session(path: Path) -> bool:
     try:
-        return _session_ids(FileSource.of(path, follow=False)) is not None
+        return _dialect_of(FileSource.of(path, follow=False))[0] in (CLAUDE_CODE, CODEX)
     except InputNotFoundError:  # a link, a pipe or a folder of that name is nobody's session
         return False
 
 
 def _session_ids(source: FileSource) -> set[str] | None:
     """The session ids that the first lines state; None when it is not a Claude Code file."""
-    values = sniff.first_lines(source, _GLANCE) or sniff.first_lines(source)
-    if values is None or of_lines(values) != CLAUDE_CODE:
+    name, values = _dialect_of(source)
+    if name != CLAUDE_CODE:
         return None
     dialect = get_dialect(CLAUDE_CODE)
     return {session for value in values if (session := dialect.facts(value).session)}
+
+
+def _dialect_of(source: FileSource) -> tuple[str, list[Any]]:
+    """The dialect of the first lines, and those."""
+    values = sniff.first_lines(source, _GLANCE) or sniff.first_lines(source) or []
+    return of_lines(values), values
 
 
 def _agents(session: Path, ids: set[str]) -> Iterator[Found]:
