@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archiver import age, layout, notes
+from archiver import age, jsonio, layout, notes
 from archiver.errors import LimitExceededError
 from archiver.model import Note, Rekeyed
 from archiver.sign import SigningKey
@@ -16,6 +18,7 @@ from archiver.sign import SigningKey
 KEY = SigningKey.from_seed(b"\1" * 32)
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 ANNA = age.generate()
+SCHEMAS = Path(__file__).parent.parent / "schemas"
 LONGEST = "x" * layout.MAX_RUN
 
 
@@ -59,6 +62,15 @@ def test_thousands_of_objects_with_many_recipients_fit_into_few_notes() -> None:
         assert len(sealed) <= notes.MAX_NOTE
         name = layout.note_name(AT, LONGEST, "0" * 16)
         assert notes.decode(sealed, [ANNA], name=name).objects == portion
+
+
+def test_the_schema_describes_a_note() -> None:
+    schema = jsonio.loads((SCHEMAS / "v2" / "note.schema.json").read_bytes())
+    document = note((noted(1, 2),), 2).document()
+    jsonschema.validate(document, schema)
+    for wrong in ({"kind": "other"}, {"reason": "x" * 501}, {"recipients": ["age1"]}, {"more": 1}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({**document, **wrong}, schema)
 
 
 def test_one_object_with_all_the_recipients_a_header_holds_fits() -> None:

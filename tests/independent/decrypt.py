@@ -5,6 +5,7 @@ It knows the keys of identity files, X25519 and post-quantum. A stanza of AWS KM
 python decrypt.py IDENTITY_FILE FILE.age > plaintext
 python decrypt.py --untar FOLDER IDENTITY_FILE BUNDLE.tar.zst.age
 python decrypt.py --record IDENTITY_FILE RECORD.age > body.json
+python decrypt.py --note IDENTITY_FILE NOTE.age > body.json
 """
 
 import argparse
@@ -27,7 +28,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-RECORD = b"application/vnd.checkpoint-archiver.record.v1+json"
+TYPE = "application/vnd.checkpoint-archiver.{}.v1+json"
 BECH32 = "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L"
 XWING = bytes.fromhex("5c2e2f2f5e5c")
 
@@ -135,11 +136,12 @@ def decrypt(data, keys):
         yield cipher.decrypt(number.to_bytes(11, "big") + bytes([last]), chunk, None)
 
 
-def verify(frame):
+def verify(frame, kind):
     head, _, body = frame.partition(b"\n")
     name, public, signature = head.split(b" ")
     assert name == b"archiver-signed-v1"
-    pae = b"DSSEv1 %d %b %d %b" % (len(RECORD), RECORD, len(body), body)
+    kind = TYPE.format(kind).encode()
+    pae = b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(body), body)
     Ed25519PublicKey.from_public_bytes(b64(public.removeprefix(b"ed25519:"))).verify(b64(signature), pae)
     return body
 
@@ -149,7 +151,8 @@ if __name__ == "__main__":
     parser.add_argument("identity_file")
     parser.add_argument("file")
     parser.add_argument("--untar", metavar="FOLDER")
-    parser.add_argument("--record", action="store_true")
+    parser.add_argument("--record", dest="kind", action="store_const", const="record")
+    parser.add_argument("--note", dest="kind", action="store_const", const="note")
     options = parser.parse_args()
     plain = b"".join(decrypt(Path(options.file).read_bytes(), list(secrets(options.identity_file))))
     if options.untar:
@@ -157,4 +160,4 @@ if __name__ == "__main__":
         with tarfile.open(fileobj=frames, mode="r|") as tar:
             tar.extractall(options.untar, filter="data")
     else:
-        sys.stdout.buffer.write(verify(plain) if options.record else plain)
+        sys.stdout.buffer.write(verify(plain, options.kind) if options.kind else plain)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from archiver import age, records, sign
+from archiver import age, notes, records, sign
 
 SCRIPT = Path(__file__).parent / "decrypt.py"
 VECTORS = Path(__file__).parent.parent / "vectors"
@@ -112,6 +112,14 @@ def test_a_damaged_file_gives_nothing(tmp_path: Path, key_file: Path, change: st
     done = run(key_file, path)
     assert done.returncode != 0
     assert done.stdout == b""
+
+
+def test_a_note_is_no_record(tmp_path: Path, key_file: Path) -> None:
+    frame = sign.sign(sign.SigningKey.generate(), notes.PAYLOAD_TYPE, b'{"format":1}')
+    path = write(tmp_path / "note.age", frame)
+    assert run("--note", key_file, path).stdout == b'{"format":1}'
+    refused = run("--record", key_file, path)
+    assert (refused.returncode, refused.stdout) == (1, b"")
 
 
 def test_a_changed_record_gives_nothing(tmp_path: Path, key_file: Path) -> None:
