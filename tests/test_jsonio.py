@@ -114,3 +114,8 @@ def test_soundness_is_that_of_the_decoder(text: str) -> None:
         assert not jsonio.sound(text)
     else:
         assert jsonio.sound(text)
+
+
+def test_a_held_value_is_written_as_it_is() -> None:
+    value = {"z": [1, None, "é\u2028"], "a": {"b": 2.5}}
+    assert jsonio.dumps({"held": [jsonio.held(value), 1]}) == jsonio.dumps({"held": [value, 1]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import io
 import os
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 PIPE_CLOSED = 141
 """The exit code of a program that wrote into a closed pipe, as shells know it (128 + SIGPIPE)."""
+_SLICE = 1 << 20
 
 
 def tty() -> bool:
@@ -49,7 +51,9 @@ def document(value: Any) -> None:
     from archiver import jsonio
 
     data = jsonio.pretty(value) if tty() else jsonio.dumps(value) + b"\n"
-    _write(sys.stdout, safe_json(data.decode("utf-8")))
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for at in range(0, len(data), _SLICE):  # as text a long document takes several times as much memory
+        _write(sys.stdout, safe_json(decoder.decode(data[at : at + _SLICE])))
 
 
 def row(cells: Sequence[object]) -> None:
