@@ -211,7 +211,7 @@ def _commit(
     _check_ids(checkpoint, place)
     name = layout.bundle_name(place.run, place.seq, secrets.token_hex(8))
     started = time.monotonic()
-    setup.store.create(name, sealed.blocks(), retention=retention.class_of(checkpoint.outcome))
+    setup.store.create(name, sealed, retention=retention.class_of(checkpoint.outcome))
     record = record_of(
         checkpoint,
         place,

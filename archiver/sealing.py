@@ -31,8 +31,8 @@ class SealedBundle:
     packed: Packed
     container: age.Sealed
 
-    def blocks(self) -> Iterator[bytes]:
-        """The sealed bytes, about a megabyte at a time."""
+    def __iter__(self) -> Iterator[bytes]:
+        """The sealed bytes, about a megabyte at a time, from their beginning whenever a store asks again."""
         with self.path.open("rb") as file:
             while block := file.read(1 << 20):
                 yield block
