@@ -173,10 +173,9 @@ def test_a_server_that_keeps_other_bytes_of_the_own_put(
     monkeypatch.setattr("archiver.store.s3.upload.secrets.token_hex", lambda _: "ab" * 16)
     head = {"Content-Length": "5", "Last-Modified": "Thu, 01 Jan 2026 00:00:00 GMT"}
     head[f"x-amz-meta-{TOKEN}"] = "ab" * 16
-    no_uploads = Answer(200, body=b"<ListMultipartUploadsResult/>")
     refused, found = Answer(412, "PreconditionFailed"), Answer(200, headers=head)
     with (
-        ScriptedServer(no_uploads, refused, found) as server,
+        ScriptedServer(refused, found) as server,
         pytest.raises(DamagedError, match="not in the store as it was sent"),
     ):
         at("s3://bucket/p", server.endpoint).create(NAME, [b"body"], retention="live")

@@ -63,9 +63,10 @@ class S3Store:
 
         `UnconfirmedError` if it may be there, and this identity cannot read whether it is.
         """
-        self._s3.address.key(name)
+        self._s3.address.key(name)  # before the body is asked for anything
+        info = put(self._s3, Put(name, {CLASS_TAG: retention}, {"IfNoneMatch": "*"}), body)
         self._tidy()
-        return put(self._s3, Put(name, {CLASS_TAG: retention}, {"IfNoneMatch": "*"}), body)
+        return info
 
     def open(self, name: str, *, offset: int = 0) -> BinaryIO:
         """A reader of the object from `offset`; one past the end reads nothing."""

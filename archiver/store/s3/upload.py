@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain
+from itertools import islice
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -51,11 +51,17 @@ def put(s3: S3, what: Put, body: Iterable[bytes]) -> ObjectInfo:
     Where `body` raises, or anything else fails, nothing is seen of the object, and no part of it stays.
     """
     pieces = parts.cut(body, s3.options.part_size)
-    first = next(pieces, bytearray())
-    second = next(pieces, None)
-    if second is None:
-        return _at_once(s3, what, first)
-    return _in_parts(s3, what, chain((first, second), pieces))
+    held = list(islice(pieces, 2))
+    if len(held) < 2:
+        return _at_once(s3, what, held.pop() if held else bytearray())
+    return _in_parts(s3, what, _let_go(held, pieces))
+
+
+def _let_go(held: list[bytearray], rest: Iterator[bytearray]) -> Iterator[bytearray]:
+    """All of them, of which nothing here keeps those that were passed on."""
+    while held:
+        yield held.pop(0)
+    yield from rest
 
 
 def _at_once(s3: S3, what: Put, data: bytearray) -> ObjectInfo:
