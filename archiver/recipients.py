@@ -16,6 +16,7 @@ from archiver.errors import (
     KeyUnavailableError,
     NoSuchRunError,
     ObjectNotFoundError,
+    StoreError,
 )
 from archiver.parallel import in_order
 from archiver.signed import Seal, seal_of
@@ -125,7 +126,7 @@ def fits(seal: Seal, setup: Setup) -> bool:
 def of_runs(setup: Setup, run: str | None = None) -> Iterator[RunSealed]:
     """The newest record and its bundle of each run, or of one; `NoSuchRunError` if that is not there.
 
-    Raises what keeps the store from being listed; what is wrong with one run comes with it.
+    Raises the store's errors; what is wrong with one run comes with it.
     """
     catalog = Catalog(setup)
     if run is not None:
@@ -147,12 +148,16 @@ def _look(run: str, seq: int, catalog: Catalog, setup: Setup) -> RunSealed:
         # That no identity opens it is an answer; that KMS did not give one is an error.
         failure = None if type(error) is KeyUnavailableError else error.with_traceback(None)
         return RunSealed(run, seq, (hinted,), tuple(_unopened(error)), failure)
+    except StoreError:
+        raise
     except ArchiverError as error:
         return RunSealed(run, seq, error=error.with_traceback(None))
     seals = {name: entry.seal}
     failed: ArchiverError | None = None
     try:
         seals.update(_bundle(entry, setup))
+    except StoreError:
+        raise
     except ArchiverError as error:
         failed = error.with_traceback(None)
     own = _own(setup)

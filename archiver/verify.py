@@ -121,19 +121,23 @@ def _compared(entry: Entry, name: str, seal: Seal, notes: Notes, note: str) -> F
         return Finding(name, record.run, record.seq, note=note)
     try:
         by = notes.explains(record.run, name, seal)
+        doubtful = any(one.error for one in notes.examined(record.run))
     except ArchiverError as error:
         return Finding(name, record.run, record.seq, error=error)
     if by is not None:
         note += f"; rekeyed at {utc_text(by.note.at)} by {by.administrator}"
         return Finding(name, record.run, record.seq, note=note)
-    return Finding(name, record.run, record.seq, error=_mismatch(name, seal, record))
+    return Finding(name, record.run, record.seq, error=_mismatch(name, seal, record, doubtful))
 
 
-def _mismatch(name: str, seal: Seal, record: Record) -> RecipientMismatchError:
+def _mismatch(name: str, seal: Seal, record: Record, doubtful: bool) -> RecipientMismatchError:
+    said = (
+        "there is none" if not doubtful else "there are notes that are not believed, see what is said of them"
+    )
     more = f" and {seal.unnamed} more that its header does not name" if seal.unnamed else ""
     return RecipientMismatchError(
         f"{name} opens with the keys {', '.join(seal.recipients) or '(none named)'}{more}, but was sealed to "
-        f"{', '.join(record.recipients)}; no note of a trusted administrator says why",
+        f"{', '.join(record.recipients)}; no note of a trusted administrator says why ({said})",
         remedy="somebody who can open it has rewritten its header: look who could write to the store; "
         "`archiver rekey` seals it to the configured recipients again",
     )

@@ -19,7 +19,7 @@ def kill(config: Path, note: Path, every: int) -> list[dict[str, int]]:
         [sys.executable, str(HERE / "rekey_killing.py"), str(config), str(note), str(every)],
         capture_output=True,
         text=True,
-        timeout=1200,
+        timeout=3000,
         env={**os.environ, "TMPDIR": str(config.parent)},
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr

@@ -235,6 +235,7 @@ def test_a_note_whose_administrator_nobody_trusts(moved: Setup) -> None:
     assert isinstance(errors["notes"], UntrustedWriterError)
     assert "[[administrator]]" in (errors["notes"].remedy or "")
     assert isinstance(errors["records"], RecipientMismatchError)
+    assert "there are notes that are not believed" in str(errors["records"])
 
 
 def test_an_administrator_is_judged_by_the_time_of_the_store(moved: Setup) -> None:
