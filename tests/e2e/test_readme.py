@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from servers.seaweed import Seaweed
+
+from archiver.age import generate
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -70,6 +73,21 @@ def test_the_library_call_of_the_readme_runs(
     )
     assert restored.returncode == 0, restored.stdout + restored.stderr
     assert "tests come next" in (into / "transcript" / "messages.jsonl").read_text(encoding="utf-8")
+
+
+def test_the_commands_for_a_bucket_of_the_readme_run(
+    s3_url: str, seaweed: Seaweed, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    section = README.split("## A store in a bucket")[1].split("\n## ")[0]
+    commands = re.findall(r"^    (archiver .+)$", section, re.M)
+    assert len(commands) == 2
+    monkeypatch.setenv("ARCHIVER_STORE__ENDPOINT_URL", seaweed.endpoint)
+    here = {"s3://bucket/prefix": s3_url, "eu-central-1": "us-east-1", "age1…": str(generate().recipient)}
+    for command in commands:
+        words = [here.get(word, word) for word in command.split()]
+        done = subprocess.run([BIN / words[0], *words[1:]], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "in one way only" not in done.stdout + done.stderr
 
 
 def test_the_make_targets_of_the_readme_exist() -> None:
