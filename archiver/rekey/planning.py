@@ -76,19 +76,30 @@ def plan(run: str, setup: Setup) -> Plan:
     object that none of the identities opens.
     """
     look = _Look(run, setup)
+    # Before notes are read: if somebody else rewrites these now, his note is not missed.
+    bundles = {info.name: info for info in setup.store.list(layout.bundles_prefix(run))}
+    effects = list(setup.store.list(layout.effects_prefix(run)))
     chain = look.catalog.chain(run)
     task = chain.head.record.task
     signed = _signed_bundles(chain)
-    bundles = {info.name: info for info in setup.store.list(layout.bundles_prefix(run))}
+    there = {name: info for name in signed if (info := bundles.get(name) or _head(name, setup)) is not None}
     jobs = [
-        *(_Job("bundle", task, bundles[name], digest) for name, digest in signed.items() if name in bundles),
-        *(_Job("effect", task, info) for info in setup.store.list(layout.effects_prefix(run))),
+        *(_Job("bundle", task, info, signed[name]) for name, info in there.items()),
+        *(_Job("effect", task, info) for info in effects),
     ]
     found = [one for one in in_order(look.opened, jobs, workers=look.catalog.workers) if one is not None]
     found += [look.judged("record", link.info, link.seal) for link in chain.links]
     targets = tuple(target for target, fits in found if not fits)
-    gone = tuple(name for name in signed if name not in bundles)
+    gone = tuple(name for name in signed if name not in there)
     return Plan(run, task, targets, len(found) - len(targets), gone)
+
+
+def _head(name: str, setup: Setup) -> ObjectInfo | None:
+    """A bundle that was not listed: saved since then, or gone."""
+    try:
+        return setup.store.head(name)
+    except ObjectNotFoundError:
+        return None
 
 
 def _signed_bundles(chain: Chain) -> dict[str, str]:

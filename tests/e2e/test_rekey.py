@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
@@ -29,11 +29,13 @@ from archiver.errors import (
 from archiver.rekey import plan, plans, rekey
 from archiver.restore import restore
 from archiver.setup import Setup
+from archiver.store import ObjectInfo
 from archiver.verify import verify
 from archiver.writers import Writers, administrator_entry, entry
 
 from .rekeying import (
     RUN,
+    Counting,
     at,
     backdate,
     broken,
@@ -305,6 +307,20 @@ def test_a_writer_at_the_same_time_loses_nothing(saved: Setup, note: Path, tmp_p
     assert restore(RUN, everybody, into=tmp_path / "out").report.seq == 4
     assert done(everybody).rewritten == 2
     assert restore(RUN, only(everybody, OTHER), into=tmp_path / "other").report.seq == 4
+
+
+def test_a_bundle_that_comes_while_others_are_listed_is_not_gone(saved: Setup, note: Path) -> None:
+    class Late(Counting):
+        """Another checkpoint is saved right after the bundles were listed."""
+
+        def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+            yield from list(super().list(prefix))
+            if prefix == layout.bundles_prefix(RUN):
+                save(saved, note)
+
+    setup = to(saved, NEW)
+    found = plan(RUN, replace(setup, store=Late(setup.store)))
+    assert (len(found.targets), found.gone) == (6, ())
 
 
 def test_two_at_the_same_time_do_it_once(saved: Setup) -> None:
