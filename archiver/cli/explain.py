@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from archiver.setup import Initialised, Keys
 
 
@@ -14,8 +16,7 @@ def first_use(made: Initialised) -> Iterator[str]:
     """What was made without being asked for in so many words."""
     yield from created(made)
     yield from backup(made.keys)
-    if not made.remote:
-        yield beside_store(made)
+    yield beside_store(made)
     yield ""
 
 
@@ -28,15 +29,16 @@ def created(made: Initialised) -> Iterator[str]:
     yield f"{'New' if made.new_signing_key else 'Present'} signing key: {made.keys.signing_file}"
 
 
-def backup(keys: Keys) -> Iterator[str]:
-    """How to keep the keys."""
+def backup(keys: Keys, config: Path | None = None) -> Iterator[str]:
+    """How to keep the keys; `config` is the file that says how a store on a server is reached."""
     yield (
         "Back up both key files now, offline or in a password manager: without the identity nothing that is "
         "saved can be opened, without the signing key no run can be continued."
     )
+    store, needs = ("--config FILE", f"{config}, ") if config else ("--store STORE", "")
     yield (
-        f"Whoever restores on another machine needs the identity and {keys.writers_file} (public): "
-        "restore RUN --store STORE --identity FILE --writers FILE."
+        f"Whoever restores on another machine needs {needs}the identity and {keys.writers_file} (public): "
+        f"restore RUN {store} --identity FILE --writers FILE."
     )
     yield f"  cp -p {shlex.join(map(str, (keys.identity_file, keys.signing_file)))} /media/backup/"
 

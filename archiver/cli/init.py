@@ -11,8 +11,9 @@ import typer
 from archiver.cli.options import ConfigOption, JsonOption, config_flag
 
 if TYPE_CHECKING:
-    from archiver.config import Settings
     from archiver.setup import Initialised
+
+_FENCING = {True: "enforced", False: "not enforced", None: "unknown"}
 
 
 def init(
@@ -74,19 +75,19 @@ def init(
         flags["store"]["fencing"] = False
     settings = load(flags=flags, without_file=True)
     made = initialise(store or default_store(), target, settings=settings, now=datetime.now(UTC))
-    for warning in made.warnings:
-        output.problem("warning", warning, None, style="1;33")
     if as_json:
-        output.document(_document(made, settings))
+        output.document(_document(made))
     else:
         _say(made, target)
+    for warning in made.warnings:
+        output.problem("warning", warning, None, style="1;33")
 
 
 def _given(**values: Any) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _document(made: Initialised, settings: Settings) -> dict[str, Any]:
+def _document(made: Initialised) -> dict[str, Any]:
     from archiver.cli import explain
 
     return {
@@ -96,7 +97,7 @@ def _document(made: Initialised, settings: Settings) -> dict[str, Any]:
         "new_store": made.new_store,
         "new_identity": made.new_identity,
         "new_signing_key": made.new_signing_key,
-        "fencing": settings.store.fencing,
+        "fencing": _FENCING[made.fenced],
         "probes_left": list(made.left),
         "warnings": list(made.warnings),
         **explain.public_facts(made.keys),
@@ -109,10 +110,12 @@ def _say(made: Initialised, target: Path) -> None:
     for text in explain.created(made):
         output.line(text)
     output.line("Sealed, signed, stored, read back, opened and verified a probe: the store works.")
+    if made.fenced:
+        output.line("Of several creators of one name all but one were refused: no writer overwrites another.")
     for text in explain.left(made):
         output.line(text)
     if made.new_identity or made.new_signing_key:
-        for text in explain.backup(made.keys):
+        for text in explain.backup(made.keys, made.config if made.remote else None):
             output.line(text)
     if not made.remote:
         output.line(explain.beside_store(made))

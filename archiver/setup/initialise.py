@@ -47,6 +47,8 @@ class Initialised:
     new_signing_key: bool
     remote: bool = False
     """The store lies on a server."""
+    fenced: bool | None = None
+    """Of several creators of one name exactly one won, as far as that could be seen."""
     left: tuple[str, ...] = ()
     """Probes that stay in the store, because what made them may not delete."""
     warnings: tuple[str, ...] = ()
@@ -80,6 +82,7 @@ def initialise(url: str, config: Path | None, *, settings: Settings, now: dateti
         new_identity=fresh[0],
         new_signing_key=fresh[1],
         remote=is_remote(store),
+        fenced=found.enforced,
         left=probes.left,
         warnings=(*_unsure(found), *standing_warnings(settings, store, recipients, (identity,))),
     )

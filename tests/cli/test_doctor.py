@@ -57,7 +57,7 @@ def test_a_script_gets_json_and_lines(command: Command, seaweed: Seaweed, s3_url
     other = str(age.generate().recipient)
     made = command("init", s3_url, "--endpoint-url", seaweed.endpoint, "-r", other, "--json")
     assert made.code == 0, made.err
-    assert made.json["fencing"] is True
+    assert made.json["fencing"] == "enforced"
     assert (made.json["probes_left"], made.json["warnings"]) == ([], [])
     assert load().keys.recipients == (made.json["recipient"], other)
 
