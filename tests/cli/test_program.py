@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from archiver import errors
 from archiver.cli import app, output
 from archiver.cli.rich_table import fitted
-from archiver.errors import ArchiverError, KeyUnavailableError, MalformedTranscriptError, NotSerialisableError
+from archiver.errors import (
+    ArchiverError,
+    ClockSkewError,
+    KeyUnavailableError,
+    MalformedTranscriptError,
+    NotSerialisableError,
+)
 
 from .conftest import Command
 
@@ -26,11 +32,13 @@ EXIT_CODES = {
         "RedactionUnavailableError UntrustedWriterError BundleTooOldError",
         4: "DamagedError MalformedTranscriptError ContainerError HeaderError HeaderMacError PayloadError "
         "SignatureError RecordError ChainError MissingRecordError BundleMissingError DigestMismatchError "
-        "ContextMismatchError ArchiveFormatError",
+        "ContextMismatchError ArchiveFormatError WrappedKeyError MovedKeyError RecipientMismatchError",
         5: "UnsupportedSchemaError",
-        6: "KeyUnavailableError InvalidKeyError",
+        6: "KeyUnavailableError InvalidKeyError ForeignKeyError KmsDeniedError KmsKeyDisabledError "
+        "KmsUnreachableError",
         7: "NeedsDecisionError",
-        8: "StoreError StoreUnreachableError StoreDeniedError StoreFullError ObjectNotFoundError",
+        8: "StoreError StoreUnreachableError StoreMissingError StoreDeniedError StoreFullError "
+        "ObjectNotFoundError ClockSkewError UnconfirmedError UnfencedStoreError",
         9: "NoSuchRunError",
     }.items()
     for name in names.split()
@@ -58,6 +66,8 @@ def made(name: str) -> ArchiverError:
         extra = {"line": 1, "column": 2}
     elif issubclass(kind, NotSerialisableError):
         extra = {"path": "$"}
+    elif issubclass(kind, ClockSkewError):
+        extra = {"seconds": 901.0}
     error = kind("what happened", remedy="what to do", **extra)
     assert isinstance(error, ArchiverError)
     return error
