@@ -101,6 +101,7 @@ def each_request_fails(
     with ThreadPoolExecutor(8) as pool:
         jobs = [pool.submit(once, kind, at) for kind in kinds for at in range(1, count + 1, every)]
         hits = [job.result() for job in jobs]
+    print(f"{sum(hits)} faults in {do.__name__}")
     assert sum(hits) > len(hits) * 0.5, "too many faults found no request"
     return len(hits)
 
