@@ -158,12 +158,14 @@ def hosted_items(seed: int = 0) -> list[dict[str, Any]]:
     ]
 
 
-def response_request(turns: int, *, seed: int = 0, images: bool = False) -> dict[str, Any]:
+def response_request(
+    turns: int, *, seed: int = 0, images: bool = False, result_bytes: int = 120
+) -> dict[str, Any]:
     """The body of a request."""
     return {
         "model": MODEL,
         "instructions": "Be brief.",
-        "input": response_items(turns, seed=seed, images=images),
+        "input": response_items(turns, seed=seed, images=images, result_bytes=result_bytes),
         "include": ["reasoning.encrypted_content"],
         "store": False,
     }

@@ -1,4 +1,4 @@
-"""What holds for any list of Responses items and any rollout: compaction keeps it valid, repair mends damage."""
+"""What holds for any list of Responses items and any rollout: compaction keeps it valid, repair mends it."""
 
 from __future__ import annotations
 
