@@ -59,9 +59,11 @@ class Codex(ResponsesDialect):
         return item if folded is event else {**item, "payload": folded}
 
     def blobs(self, item: Any) -> Iterator[Blob]:
-        yield from super().blobs(item)
         event = codex_lines.event_of(item)
-        for blob in codex_events.blobs(event) if event is not None else ():
+        if event is None:
+            yield from super().blobs(item)
+            return
+        for blob in codex_events.blobs(event):
             yield replace(blob, path=("payload", *blob.path))
 
     def replace_blob(self, item: Any, path: Path, text: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 from archiver.transcripts.dialect import Blob, Call, Path
@@ -64,12 +64,13 @@ def blobs(item: Any) -> Iterator[Blob]:
 
     A screenshot stays: its place takes no text.
     """
-    if not isinstance(item, Mapping):
+    if not isinstance(item, dict):
         return
     for key in ("content", "output", "outputs"):
         parts = item.get(key)
-        for index, part in enumerate(parts if isinstance(parts, list) else ()):
-            yield from _part(part, (key, index))
+        if isinstance(parts, list):
+            for index, part in enumerate(parts):
+                yield from _part(part, (key, index))
     result = item.get("result")
     if kind_of(item) == "image_generation_call" and isinstance(result, str) and result:
         media = item.get("output_format")
@@ -77,7 +78,7 @@ def blobs(item: Any) -> Iterator[Blob]:
 
 
 def _part(part: Any, base: Path) -> Iterator[Blob]:
-    kind = part.get("type") if isinstance(part, Mapping) else None
+    kind = part.get("type") if isinstance(part, dict) else None
     for own, key in _PICTURES:
         if kind == own:
             yield from data_url(part.get(key), (*base, key))

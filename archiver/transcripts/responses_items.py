@@ -68,7 +68,7 @@ Typed = Callable[[Iterable[str]], str]
 
 def kind_of(item: Any) -> str:
     """The kind of an item; a message may leave it out."""
-    if not isinstance(item, Mapping):
+    if not isinstance(item, dict):
         return ""
     kind = item.get("type")
     if kind is None and "role" in item and "content" in item:
@@ -106,7 +106,7 @@ def texts_of(content: Any) -> Iterator[str]:
     if isinstance(content, str):
         yield content
     for part in content if isinstance(content, list) else ():
-        if isinstance(part, Mapping):
+        if isinstance(part, dict):
             text = part.get("text") if part.get("type") in TEXT_PARTS else part.get("refusal")
             if isinstance(text, str):
                 yield text
@@ -136,7 +136,7 @@ def _arguments(item: Mapping[str, Any], kind: str, name: Any) -> Any:
     given = item.get(key)
     if name == "apply_patch" and isinstance(given, str):
         return _patch(given)
-    if kind == "custom_tool_call" or isinstance(given, Mapping):
+    if kind == "custom_tool_call" or isinstance(given, dict):
         return given
     if key != "arguments":
         return {key.removesuffix("s"): given} if given else {}
