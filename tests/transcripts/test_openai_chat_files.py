@@ -249,6 +249,7 @@ def test_lines_that_hold_something_else_stay_as_they_are(tmp_path: Path) -> None
         '{"traj":[MESSAGES],"other":{"traj":[]}}',
         '{"copy":[MESSAGES],"tr\\u0061j":[{"role":"us\\u0065r","content":"x","n":1.0}]}',
         '{"copy":[MESSAGES],"traj":[MESSAGES]}',
+        '{"tr\\u0061j":[MESSAGES],"other":{"traj":[]}}',
         '{"traj":[1],"traj":[MESSAGES]}',
         '{"s":"\\"traj\\":[]","traj":[MESSAGES]}',
         '{"traj":[1,MESSAGES]}',
