@@ -193,7 +193,8 @@ _NO_UPLOAD: Final = _Case(
 _NOT_KNOWN: Final = _Case(
     StoreError,
     "{where} does not know {operation} as it was sent for {what} ({code})",
-    "set store.checksums to 'basic' or 'off'; `archiver doctor` says what the server can",
+    "if it is the checksum, set store.checksums to 'basic' or 'off'; a server that refuses conditions cannot "
+    "hold a store",
 )
 _BAD_NAME: Final = _Case(
     InvalidNameError, "{where} refuses the name of {what} ({code})", "check store.url and the run id"

@@ -1,0 +1,83 @@
+"""Bodies cut into parts, with their checksums, and the memory that this takes."""
+
+from __future__ import annotations
+
+import io
+import tracemalloc
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from servers.seaweed import Seaweed
+
+from archiver.aws.door import crc64nvme
+from archiver.aws.options import AwsOptions
+from archiver.errors import LimitExceededError
+from archiver.store import S3Options
+from archiver.store.s3 import S3Store, parts
+
+from .contract import NAME
+from .contract_remote import BIG, PART, blocks
+
+
+@given(st.lists(st.binary(max_size=40), max_size=12), st.integers(1, 30))
+def test_a_body_is_cut_into_full_parts_and_a_rest(body: list[bytes], size: int) -> None:
+    found = [bytes(part) for part in parts.cut(body, size)]
+    whole = b"".join(body)
+    assert found == [whole[start : start + size] for start in range(0, len(whole), size)]
+
+
+@given(st.binary(max_size=50), st.lists(st.tuples(st.integers(-1, 20), st.integers(0, 60)), max_size=8))
+def test_a_part_is_read_like_a_file(data: bytes, steps: list[tuple[int, int]]) -> None:
+    mine, real = parts.PartFile(bytearray(data)), io.BytesIO(data)
+    assert len(mine) == len(data)
+    for count, place in steps:
+        assert mine.read(count) == real.read(count)
+        assert mine.tell() == real.tell()
+        assert mine.seek(place) == real.seek(place)
+    assert (mine.seek(0, io.SEEK_END), mine.read(None), mine.seek(0)) == (len(data), b"", 0)
+    assert mine.read() == data
+
+
+def test_checksums_as_they_are_published() -> None:
+    """The check values of the catalogue of CRCs, for the digits 1 to 9, and of FIPS 180-4, for abc."""
+    digits = b"123456789"
+    assert crc64nvme(digits) == crc64nvme(digits[4:], crc64nvme(digits[:4])) == 0xAE8B14860A799888
+    assert parts.crc64(crc64nvme(digits)) == parts.base64_of(bytes.fromhex("ae8b14860a799888"))
+    assert parts.crc32(digits) == parts.base64_of(bytes.fromhex("cbf43926"))
+    assert parts.sha256(b"abc") == "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0="
+
+
+@pytest.fixture
+def store(seaweed: Seaweed, s3_url: str) -> S3Store:
+    return S3Store.at(s3_url, S3Options(AwsOptions(endpoint_url=seaweed.endpoint), part_size=PART))
+
+
+def test_a_large_body_takes_the_memory_of_a_few_parts(store: S3Store) -> None:
+    block = bytes(1 << 20)
+
+    def body() -> Iterator[bytes]:
+        for _ in range(12):
+            yield from [block] * (PART >> 20)
+
+    store.create("warm", [b"up"], retention="live")
+    tracemalloc.start()
+    try:
+        store.create(NAME, body(), retention="live")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert store.head(NAME).size == 12 * PART
+    assert peak < 5.5 * PART, "four parts, and what the growth of one and the client take"
+
+
+def test_more_parts_than_s3_takes_are_refused(store: S3Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("archiver.store.s3.upload.MAX_PARTS", 2)
+    store.create(NAME, blocks(BIG[: 2 * PART]), retention="live")
+    with pytest.raises(LimitExceededError, match="more than 2 parts") as caught:
+        store.create("bundles/other", blocks(), retention="live")
+    assert "store.part_size" in (caught.value.remedy or "")
+    assert [info.name for info in store.list()] == [NAME]
+    assert list(store.abandoned_uploads(timedelta(seconds=-60))) == []
