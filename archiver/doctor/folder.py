@@ -18,7 +18,7 @@ from archiver.doctor.check import Check, failed, failure, ok, unknown, warning
 from archiver.errors import ArchiverError, StoreFullError, StoreUnreachableError
 from archiver.layout import DOCTOR_PROBES
 from archiver.setup import fencing
-from archiver.setup.probes import Probes
+from archiver.setup.probes import Probes, remover
 from archiver.store import ObjectStore
 
 _LITTLE: Final = 64 << 20
@@ -69,7 +69,7 @@ def _there(folder: Path) -> Check:
 
 
 def _writing(settings: Settings, store: ObjectStore) -> Iterator[Check]:
-    with Probes(store, DOCTOR_PROBES, settings) as probes:
+    with Probes(DOCTOR_PROBES, remover(store, settings)) as probes:
         try:
             found = fencing.probe(store, probes)
         except ArchiverError as error:

@@ -24,6 +24,7 @@ from archiver.store.probe import rights as asking
 from archiver.store.probe import server as asked
 from archiver.store.probe.answer import Answer, ask, from_error
 from archiver.store.probe.bucket import Bucket, bucket
+from archiver.store.probe.removal import remove
 from archiver.store.s3 import S3Store, uploads
 from archiver.store.s3.address import parse
 from archiver.store.s3.client import CLASS_TAG, S3, class_of
@@ -70,7 +71,7 @@ class Examination:
         yield from self._server(reach, found)
         yield objects.store_id(self._store, self._settings)
         self._rights["s3:ListBucket"] = reach.first
-        with Probes(self._store, DOCTOR_PROBES, self._settings) as probes:
+        with Probes(DOCTOR_PROBES, lambda names: remove(self._s3, names)) as probes:
             writes = yield from self._writing(probes)
             self._rights |= excess.tried(self._s3, probes, found, reach.server, writes=writes)
         yield from of_bucket.judge(found, self._s3.address.prefix, CLASS_TAG)

@@ -23,7 +23,7 @@ from archiver.errors import (
 from archiver.secretfile import write_new_file
 from archiver.setup import contents, fencing, keys
 from archiver.setup.config_text import config_text
-from archiver.setup.probes import Probes
+from archiver.setup.probes import Probes, remover
 from archiver.setup.remote import is_remote, store_options
 from archiver.setup.standing import standing_warnings
 from archiver.sign import SigningKey
@@ -66,7 +66,7 @@ def initialise(url: str, config: Path | None, *, settings: Settings, now: dateti
     store = open_store(url, options=store_options(settings))
     known_id = _look(store, config, settings)
     open_store(url, make=True, options=store_options(settings))
-    with Probes(store, layout.INIT_PROBES, settings) as probes:
+    with Probes(layout.INIT_PROBES, remover(store, settings)) as probes:
         found = _fenced(store, probes, settings)
         identity, signing, fresh = _keys(settings, now)
         recipients = _recipients(settings, identity)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -13,14 +13,16 @@ from archiver.errors import StoreError
 from archiver.setup.remote import is_remote, store_options
 from archiver.store import ObjectStore
 
+Remove = Callable[[Sequence[str]], Iterable[str]]
+"""Removes the objects with these names as far as the store permits, and gives those that stay."""
+
 
 class Probes:
     """Names for probes; at the end of the `with` they are removed as far as the store permits."""
 
-    def __init__(self, store: ObjectStore, run: str, settings: Settings) -> None:
-        self._store = store
+    def __init__(self, run: str, remove: Remove) -> None:
         self._run = run
-        self._settings = settings
+        self._remove = remove
         self._names: list[str] = []
         self.left: tuple[str, ...] = ()
         """Those that stay: their maker may not delete, as is right for a writer, or they are locked."""
@@ -40,18 +42,24 @@ class Probes:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.left = tuple(self._removed())
+        self.left = tuple(self._remove(self._names))
 
-    def _removed(self) -> Iterator[str]:
-        if is_remote(self._store):
-            from archiver.store.probe.removal import remove  # it loads boto3
-            from archiver.store.s3.address import parse
-            from archiver.store.s3.client import S3
 
-            yield from remove(S3(parse(self._store.url), store_options(self._settings)), self._names)
-            return
-        for name in self._names:
-            try:
-                self._store.delete(name)
-            except StoreError:
-                yield name
+def remover(store: ObjectStore, settings: Settings) -> Remove:
+    """What removes probes from the store."""
+    if not is_remote(store):
+        return lambda names: (name for name in names if not _deleted(store, name))
+    from archiver.store.probe.removal import remove  # it loads boto3
+    from archiver.store.s3.address import parse
+    from archiver.store.s3.client import S3
+
+    s3 = S3(parse(store.url), store_options(settings))
+    return lambda names: remove(s3, names)
+
+
+def _deleted(store: ObjectStore, name: str) -> bool:
+    try:
+        store.delete(name)
+    except StoreError:
+        return False
+    return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -43,17 +43,18 @@ def settle(tmp_path: Path) -> Settle:
     return make
 
 
+def worst(looked: Iterable[Check]) -> dict[str, Check]:
+    """What was found, by the name of the check; of several with one name the worst."""
+    order = ["ok", "unknown", "warning", "failure"]
+    found: dict[str, Check] = {}
+    for check in looked:
+        before = found.setdefault(check.name, check)
+        if order.index(check.verdict) > order.index(before.verdict):
+            found[check.name] = check
+    return found
+
+
 @pytest.fixture
 def checked() -> Callable[..., dict[str, Check]]:
-    """What was found, by the name of the check; of several with one name the worst."""
-
-    def look(settings: Settings, **options: Any) -> dict[str, Check]:
-        order = ["ok", "unknown", "warning", "failure"]
-        found: dict[str, Check] = {}
-        for check in examine(settings, **options):
-            before = found.setdefault(check.name, check)
-            if order.index(check.verdict) > order.index(before.verdict):
-                found[check.name] = check
-        return found
-
-    return look
+    """Look, and give what was found by name."""
+    return lambda settings, **options: worst(examine(settings, **options))

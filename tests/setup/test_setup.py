@@ -26,7 +26,7 @@ from archiver.errors import (
 from archiver.model.record import RetentionClass
 from archiver.setup import Initialised, Setup, initialise, make_keys, open_setup
 from archiver.setup.initialise import prove_round_trip
-from archiver.setup.probes import Probes
+from archiver.setup.probes import Probes, remover
 from archiver.store import ObjectInfo, open_store
 from archiver.store.local import LocalStore
 
@@ -260,7 +260,7 @@ def test_the_round_trip_finds_a_store_that_changes_objects(tmp_path: Path) -> No
     for wrong in (b"".join(another), b"garbage", b""):
         store = Liar(root, wrong)
         with (
-            Probes(store, layout.INIT_PROBES, setup.settings) as probes,
+            Probes(layout.INIT_PROBES, remover(store, setup.settings)) as probes,
             pytest.raises(ArchiverError) as caught,
         ):
             prove_round_trip(store, probes.name(), setup.recipients, setup.identities, key, setup.settings)
