@@ -41,6 +41,7 @@ except SystemExit as end:
         ["--version"],
         ["archive", "--help"],
         ["restore", "-h"],
+        ["doctor", "-h"],
         ["recipients", "-h"],
         ["recipients", "list", "-h"],
     ],
@@ -135,6 +136,8 @@ def test_completion_knows_commands_and_options(home: Path) -> None:
     answers = {
         "archiver res": "restore",
         "archiver restore --pl": "--plan",
+        "archiver doc": "doctor",
+        "archiver init --with": "--without-fencing",
         "archiver recipients ": "list",
         "archiver recipients list --ru": "--run",
     }
