@@ -39,7 +39,7 @@ MAX_RUN: Final = 200
 STORE_FORMAT: Final = 1
 INIT_PROBES: Final = "archiver-init"
 DOCTOR_PROBES: Final = "archiver-doctor"
-"""Runs that nobody has: below `effects/` their objects are probes of `init` and `doctor`, and hold anything."""
+"""Runs that nobody has: their effects are probes of `init` and `doctor`, and hold anything."""
 
 Kind = Literal["store", "record", "bundle", "effect", "note", "index"]
 

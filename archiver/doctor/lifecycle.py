@@ -22,6 +22,7 @@ RECORD_DAYS: Final = 400
 NAME: Final = "lifecycle"
 
 _REMEDY = "docs/S3.md has rules that fit; a put replaces all rules of the bucket, so read, merge and write"
+_KEPT = (layout.STORE, layout.RECORDS, layout.BUNDLES, layout.EFFECTS, layout.NOTES)
 _SLOW = {"GLACIER", "DEEP_ARCHIVE"}
 
 
@@ -103,7 +104,7 @@ def _expiring(rules: Iterable[Rule], tag: str) -> list[tuple[Rule, str, int]]:
 
 
 def _indiscriminate(rules: Iterable[Rule], prefix: str) -> Iterator[Check]:
-    kept = [prefix + part for part in (layout.STORE, layout.RECORDS, layout.BUNDLES, layout.EFFECTS)]
+    kept = [prefix + part for part in _KEPT]
     for rule in rules:
         if rule.days is not None and not rule.tags and any(map(rule.meets, kept)):
             yield failure(
