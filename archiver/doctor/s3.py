@@ -173,7 +173,7 @@ class Examination:
         return warning(
             name,
             f"{count} older than a day, of writers that died; they are paid for: {_shown(old)}",
-            "`archiver doctor --repair` aborts them",
+            "`archiver doctor --repair` aborts them, and so does the next save",
         )
 
     def _abort(self, name: str, old: list[Unfinished], count: str) -> Check:
