@@ -171,7 +171,7 @@ def _advice(run: str, seals: list[Seal], setup: Setup) -> Iterator[Finding]:
         yield Finding(
             layout.records_prefix(run),
             run,
-            note=f"{misfits} of {len(seals)} objects are sealed to other recipients than the configured ones",
+            note=f"sealed to other recipients than the configured ones: {misfits} of {len(seals)} objects",
             advice="rekey",
         )
 

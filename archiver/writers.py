@@ -228,7 +228,7 @@ def _read(path: Path) -> _List:
         place = ".".join(str(part + 1) if isinstance(part, int) else part for part in first["loc"])
         raise ConfigError(
             f"{path}: {place}: {first['msg'].removeprefix('Value error, ')}",
-            remedy="an entry has name, key, valid_from, distrusted_after and, for a writer, runs; times carry "
+            remedy="an entry has name, key, valid_from, distrusted_after and, for a writer, runs; times have "
             "a zone",
         ) from error
     except (ValueError, RecursionError) as error:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 _SHOWN = 8
 """Digits of a fingerprint in the table of runs; the table of recipients has all of them."""
 _WAYS = {
-    "here": "an identity of this configuration",
-    "kms": "AWS KMS",
-    "offline": "an identity kept elsewhere (break-glass)",
+    "here": "own identity",
+    "kms": "KMS",
+    "offline": "identity elsewhere",
 }
 
 
@@ -110,7 +110,6 @@ def _show(known: tuple[Configured, ...], runs: list[RunSealed], *, named: bool) 
             (one.fingerprint, one.kind, _WAYS[one.way], "yes" if one.opens else "no", one.text)
             for one in known
         ],
-        middle=("FINGERPRINT",),
         cut=("RECIPIENT",),
     )
     if runs:
