@@ -161,8 +161,8 @@ class Unsealer(io.BufferedIOBase, BinaryIO):
         self._saw_last = False
         self._ended = False
         self._failure: str | None = None
-        self._plain = memoryview(bytearray(_BLOCK // _SEALED_CHUNK * CHUNK))
-        """Used again for each block; only `_ready`, a part of it, is authentic."""
+        self._plain = memoryview(bytearray())
+        """Room for the largest block so far, used again; only `_ready`, a part of it, is authentic."""
         self._ready = self._plain[:0]
         self._sha256 = hashlib.sha256(nonce) if digest else None
         self._length = len(nonce)
@@ -244,6 +244,8 @@ class Unsealer(io.BufferedIOBase, BinaryIO):
         if self._sha256 is not None:
             self._sha256.update(block)
         self._length += len(block)
+        if len(self._plain) < len(block):  # a record needs little, and many are opened
+            self._plain = memoryview(bytearray(len(block)))
         view = memoryview(block)
         end = 0
         for at in range(0, len(view), _SEALED_CHUNK):
