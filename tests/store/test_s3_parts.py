@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import threading
 import tracemalloc
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,6 +19,7 @@ from archiver.aws.options import AwsOptions
 from archiver.errors import LimitExceededError
 from archiver.store import S3Options
 from archiver.store.s3 import S3Store, parts
+from archiver.store.s3.client import S3
 
 from .contract import NAME
 from .contract_remote import BIG, PART, blocks
@@ -71,6 +74,19 @@ def test_a_large_body_takes_the_memory_of_a_few_parts(store: S3Store) -> None:
         tracemalloc.stop()
     assert store.head(NAME).size == 12 * PART
     assert peak < 5.5 * PART, "four parts, and what the growth of one and the client take"
+
+
+def test_parts_go_at_the_same_time(store: S3Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    together = threading.Barrier(3)
+    call = S3.call
+
+    def waiting(self: S3, operation: str, *args: Any, **named: Any) -> dict[str, Any]:
+        if operation == "upload_part":
+            together.wait(timeout=20)
+        return call(self, operation, *args, **named)
+
+    monkeypatch.setattr(S3, "call", waiting)
+    assert store.create(NAME, blocks(), retention="live").size == len(BIG)
 
 
 def test_more_parts_than_s3_takes_are_refused(store: S3Store, monkeypatch: pytest.MonkeyPatch) -> None:

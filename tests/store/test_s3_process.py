@@ -63,7 +63,8 @@ def test_a_forked_process_has_connections_of_its_own(s3_url: str, seaweed: Seawe
     with FaultProxy(seaweed.port) as proxy:
         store = at(s3_url, proxy.endpoint)
         store.create("records/run/00000001.age", [b"parent"], retention="live")
-        with store.open("records/run/00000001.age") as reader:
+        with store.open("records/run/00000001.age") as reader:  # one connection is in use, and one waits
+            assert store.read("records/run/00000001.age", limit=9) == b"parent"
             children = [_fork(store, number) for number in range(2, 5)]
             assert reader.read() == b"parent"
             for number in range(5, 15):
