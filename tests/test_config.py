@@ -114,6 +114,10 @@ def test_every_key_can_be_set_by_its_variable(monkeypatch: pytest.MonkeyPatch) -
         "archive.keep_full": "true", "archive.secret_environment": "A,B", "limits.member": "1KiB",
         "limits.bundle": "2MB", "limits.run": "3", "limits.members": "9", "freshness.max_age": "36h",
         "freshness.policy.stale": "warn", "freshness.policy.unknown": "block", "redaction.rule_files": "/r",
+        "store.region": "eu-central-1", "store.endpoint_url": "http://127.0.0.1:1", "store.profile": "p",
+        "store.checksums": "basic", "store.part_size": "5MiB", "store.parallel": "2", "store.attempts": "3",
+        "store.timeout": "5s", "store.fencing": "false", "keys.kms": "arn:aws:kms:a,arn:aws:kms:b",
+        "keys.kms_endpoint_url": "http://127.0.0.1:2", "keys.application": "billing",
     }  # fmt: skip
     assert {".".join(key) for key, _ in leaves()} == values.keys()
     plain = Settings().model_dump()
