@@ -162,7 +162,7 @@ def test_every_request_of_a_save_fails_in_every_way(
 def test_a_failure_for_ever_is_said_in_time(
     kind: str, s3_config: Path, note: Path, proxy: FaultProxy, seaweed: Seaweed, s3_url: str
 ) -> None:
-    setup = opened(s3_config, endpoint_url=proxy.endpoint, timeout=timedelta(seconds=1), attempts=3)
+    setup = opened(s3_config, endpoint_url=proxy.endpoint, timeout=timedelta(seconds=1), attempts=2)
     save(setup, note, "first")
     doings: list[Callable[[], Any]] = [
         lambda: save(setup, note, "second"),

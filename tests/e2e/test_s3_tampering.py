@@ -6,7 +6,7 @@ import io
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,15 +68,32 @@ class Saved:
         self.bucket.put(other, first)
 
 
+@pytest.fixture(scope="module")
+def made(s3_template: Path, seaweed: Seaweed, bucket: str, tmp_path_factory: pytest.TempPathFactory) -> Saved:
+    """Made once; `saved` puts everything back after each test."""
+    note = tmp_path_factory.mktemp("note") / "note.txt"
+    note.write_text("hello\n", encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in seaweed.environment().items():
+            patch.setenv(name, value)
+        setup = opened(s3_template)
+        bundles = {}
+        for run, seq in (("r", 1), ("r", 2), ("r", 3), ("other", 1)):
+            record = save(setup, note, f"{run} {seq}", run).record
+            assert record.bundle is not None
+            bundles[run, seq] = record.bundle.name
+    return Saved(setup, Bucket(seaweed.client(), setup.store.url), bundles)
+
+
 @pytest.fixture
-def saved(s3_config: Path, s3_url: str, seaweed: Seaweed, note: Path) -> Saved:
-    setup = opened(s3_config)
-    bundles = {}
-    for run, seq in (("r", 1), ("r", 2), ("r", 3), ("other", 1)):
-        record = save(setup, note, f"{run} {seq}", run).record
-        assert record.bundle is not None
-        bundles[run, seq] = record.bundle.name
-    return Saved(setup, Bucket(seaweed.client(), s3_url), bundles)
+def saved(made: Saved) -> Iterator[Saved]:
+    before = {info.name: made.bucket.get(info.name) for info in made.setup.store.list()}
+    yield made
+    for info in list(made.setup.store.list()):
+        if info.name not in before:
+            made.bucket.delete(info.name)
+    for name, data in before.items():
+        made.bucket.put(name, data)
 
 
 def record(seq: int, run: str = "r") -> str:

@@ -214,6 +214,8 @@ async def _forward(client: Pipe, server: Pipe, head: Head, request: Request, fau
     upload = asyncio.create_task(_upload(client, server, head, request, fault))
     try:
         goes_on = await _answer(client, server, request, fault)
+        if goes_on:  # It has been read to its end, or else the server would not go on either.
+            await asyncio.wait({upload}, timeout=1)
         return goes_on and upload.done() and not upload.cancelled() and upload.exception() is None
     finally:
         if not upload.done():
