@@ -116,9 +116,10 @@ class BindableIdentity(Identity, Protocol):
 
 def bind_recipients(recipients: Iterable[Recipient], context: Context) -> tuple[Recipient, ...]:
     """The recipients as they seal an object of this context."""
-    return tuple(r.bound(context) if isinstance(r, BindableRecipient) else r for r in recipients)
+    return tuple(r.bound(context) if hasattr(r, "bound") else r for r in recipients)
 
 
 def bind_identities(identities: Iterable[Identity], context: Context) -> tuple[Identity, ...]:
     """The identities as they open an object of this context."""
-    return tuple(i.bound(context) if isinstance(i, BindableIdentity) else i for i in identities)
+    # Not `isinstance`, which looks for every name of a protocol: this is asked for each of very many records.
+    return tuple(i.bound(context) if hasattr(i, "bound") else i for i in identities)
