@@ -10,9 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archiver import age
-from archiver.errors import HeaderError, HeaderMacError, KeyUnavailableError, PayloadError
+from archiver.errors import (
+    HeaderError,
+    HeaderMacError,
+    KeyUnavailableError,
+    MovedKeyError,
+    PayloadError,
+)
 
-NAMED = (HeaderError, HeaderMacError, KeyUnavailableError, PayloadError)
+NAMED = (HeaderError, HeaderMacError, KeyUnavailableError, PayloadError, MovedKeyError)
 KEY, OTHER = age.generate(), age.generate()
 QUANTUM = age.HybridIdentity.generate()
 CHUNK = 64 * 1024
@@ -104,6 +110,15 @@ def test_pieces_moved_doubled_or_dropped(released, draw: st.DataObject) -> None:
     )
     if changed != data:
         check(changed, SMALL, released, [KEY])
+
+
+def test_header_and_payload_changed_is_not_told_from_a_stanza_that_was_moved(released) -> None:
+    data = bytearray(FILES["x25519"])
+    data[data.index(b"hint")] ^= 1
+    data[-1] ^= 1
+    out, error = released([KEY], bytes(data))
+    assert (out, type(error)) == (b"", MovedKeyError)
+    assert "or both header and payload were changed" in str(error)
 
 
 def test_the_header_of_one_file_does_not_fit_the_payload_of_another(released) -> None:
