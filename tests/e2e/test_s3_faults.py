@@ -199,6 +199,35 @@ def test_a_save_that_cannot_be_finished_has_saved_nothing(
     assert not uploads(seaweed.client(), s3_url)
 
 
+@pytest.mark.soak
+def test_a_large_run_over_a_bad_network(
+    s3_config: Path, tmp_path: Path, proxy: FaultProxy, seaweed: Seaweed, s3_url: str
+) -> None:
+    """Up in parts and down in ranges, while every third request fails in one way or another."""
+    words = random.Random(7).randbytes(14_000_000).hex(" ", 3)
+    large = tmp_path / "large.txt"
+    large.write_text("\n".join(words[at : at + 70] for at in range(0, len(words), 70)), encoding="utf-8")
+    setup = opened(
+        s3_config, endpoint_url=proxy.endpoint, timeout=timedelta(seconds=5), attempts=6, part_size=5 << 20
+    )
+    kinds: list[Any] = ["reset request", "drop", "reset before", "reset response", "refuse"]
+    proxy.script(
+        *(
+            Fault(kind, at=set(range(3 + 3 * turn, 300, 15)), times=None, after=1000)
+            for turn, kind in enumerate(kinds)
+        )
+    )
+    record = save(setup, large, "large").record
+    assert record.sizes.stored > 12_000_000
+    assert restored(setup) == "large"
+    hit = [request.fault for request in proxy.requests if request.fault]
+    print(f"{len(hit)} of {len(proxy.requests)} requests failed: {sorted(set(hit))}")
+    assert len(set(hit)) >= 4
+    proxy.script()
+    check_whole(setup, ["large"])
+    assert not uploads(seaweed.client(), s3_url)
+
+
 def test_nobody_listens(s3_config: Path, note: Path, seaweed: Seaweed) -> None:
     with FaultProxy(seaweed.port) as proxy:
         setup = opened(s3_config, endpoint_url=proxy.endpoint, attempts=2)

@@ -58,7 +58,13 @@ DIGEST = hashlib.sha256(BODY).hexdigest()
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("kind", ["refuse", "reset before", "drop", "duplicate"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "drop",
+        *(pytest.param(kind, marks=pytest.mark.soak) for kind in ("refuse", "reset before", "duplicate")),
+    ],
+)
 def test_a_step_that_fails_once(
     kind: Any, step: str, s3_url: str, proxy: FaultProxy, seaweed: Seaweed
 ) -> None:
@@ -89,6 +95,17 @@ def test_a_part_that_is_reset_in_its_middle(s3_url: str, proxy: FaultProxy, seaw
     proxy.script(Fault("reset request", method="PUT", path="partNumber", after=PART // 2, times=2))
     store.create(NAME, blocks(), retention="live")
     assert content(store) == DIGEST
+    assert not uploads(seaweed.client(), s3_url)
+
+
+def test_an_answer_that_is_lost_until_all_begins_anew(
+    s3_url: str, proxy: FaultProxy, seaweed: Seaweed
+) -> None:
+    """The first upload is complete and nobody knows; the second finds the name taken, by the same bytes."""
+    proxy.script(Fault("drop", method="POST", path=FINISH, times=2))
+    store = at(s3_url, proxy.endpoint, attempts=2)
+    info = store.create(NAME, list(blocks()), retention="live")
+    assert (info.size, content(store)) == (len(BODY), DIGEST)
     assert not uploads(seaweed.client(), s3_url)
 
 
