@@ -16,11 +16,9 @@ from archiver.transcripts.responses_edits import data_url
 _TOTAL: Final = "total_token_usage"
 _COPIES: Final = ("stdout", "formatted_output")
 _RESULT: Path = ("result", "Ok", "content")
-_ASKED: Final = frozenset(
-    {
-        *("exec_approval_request", "apply_patch_approval_request", "request_permissions"),
-        *("request_user_input", "elicitation_request"),
-    }
+_ASKED: Final = (
+    *("exec_approval_request", "apply_patch_approval_request", "request_permissions"),
+    *("request_user_input", "elicitation_request"),
 )
 
 

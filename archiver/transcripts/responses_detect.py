@@ -13,7 +13,10 @@ from archiver.transcripts.responses_items import ANSWERS, HOSTED, KINDS, RESULTS
 
 _ROLES: Final = frozenset({"user", "assistant", "system", "developer"})
 _OWN_PARTS: Final = frozenset({"input_text", "output_text", "input_image", "input_file"})
-_PARTS: Final = _OWN_PARTS | TEXT_PARTS | {"refusal", "input_audio", "output_audio", "computer_screenshot"}
+_PARTS: Final = _OWN_PARTS | {
+    *TEXT_PARTS,
+    *("refusal", "input_audio", "output_audio", "computer_screenshot"),
+}
 _NEW_KIND = re.compile(r"[a-z][a-z_]{2,60}")
 _OBJECTS: Final = frozenset({"response", "response.compaction"})
 _PLACES: Final[tuple[Path, ...]] = (("request", "input"), ("body", "input"), ("input",), ("output",))

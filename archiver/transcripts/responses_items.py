@@ -41,7 +41,7 @@ SEALED: Final = frozenset({REASONING, "compaction", "compaction_summary", "conte
 _SILENT: Final = frozenset({"mcp_list_tools", "mcp_approval_response", "item_reference"})
 KINDS: Final = CALLS | RESULTS | SEALED | _SILENT | {"message"}
 
-TEXT_PARTS: Final = frozenset({"input_text", "output_text", "text"})
+TEXT_PARTS: Final = ("input_text", "output_text", "text")
 _ROLES: Final[dict[str, Role]] = {
     "user": "user",
     "assistant": "assistant",

@@ -239,3 +239,65 @@ def _nothing_invented(form: str, items: list[Any], mended: list[Any]) -> None:
         assert any(result.is_error for result in made)
     asked = [facts(line).instruction for line in items if facts(line).instruction]
     assert [facts(line).instruction for line in mended if facts(line).instruction] == asked
+
+
+WORDS = (
+    *("type", "role", "content", "id", "call_id", "output", "outputs", "payload", "timestamp", "name"),
+    *("arguments", "input", "summary", "encrypted_content", "status", "tools", "execution", "result", "info"),
+    *("replacement_history", "images", "message", "action", "url", "text", "total_token_usage", "git"),
+    *("function_call", "function_call_output", "message", "reasoning", "shell_call_output", "response_item"),
+    *("event_msg", "compacted", "session_meta", "user_message", "token_count", "exec_command_end"),
+    *("input_image", "image_generation_call", "local_shell_call", "tool_search_call", "user", "assistant"),
+)
+odd = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.sampled_from(WORDS),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=5),
+    max_leaves=14,
+)
+parts = st.lists(
+    st.fixed_dictionaries({"type": st.sampled_from(WORDS) | odd}, optional={"text": odd}), max_size=2
+)
+payloads = st.fixed_dictionaries(
+    {"type": st.sampled_from(WORDS) | odd},
+    optional={"role": odd, "content": parts | odd, "output": parts | odd},
+)
+lines = (
+    odd
+    | payloads
+    | st.fixed_dictionaries(
+        {
+            "type": st.sampled_from(("response_item", "event_msg", "compacted", "session_meta")) | odd,
+            "payload": payloads | odd,
+            "timestamp": st.just("2026-01-31T14:00:00Z") | odd,
+        }
+    )
+)
+
+
+@pytest.mark.parametrize("name", ["openai-responses", "codex"])
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(items=st.lists(lines, min_size=1, max_size=3))
+def test_whatever_stands_in_a_file_is_bearable(name: str, items: list[Any]) -> None:
+    dialect = get_dialect(name)
+    dialect.problems(iter(items))
+    for item in items:
+        facts = dialect.facts(item)
+        dialect.fold(item)
+        dialect.with_sound_text(item)
+        dialect.without_reasoning(item)
+        dialect.user_note("note", item)
+        for result in facts.results:
+            dialect.stub_result(item, result.call_id, "[stub]")
+            dialect.without_result(item, result.call_id)
+        for call in facts.calls:
+            dialect.error_results([call], item, "[lost]")
+        for blob in list(dialect.blobs(item)):
+            dialect.opaque(blob.path, item)
+            dialect.replace_blob(item, blob.path, "[blob]")
+    with Scratch() as scratch:
+        part = TranscriptPart(name="main", items=Items.of_lines(map(line_of, items)))
+        value = _checkpoint("codex", []).model_copy(
+            update={"transcript": Transcript(dialect=name, parts=(part,))}
+        )
+        after, _ = repair(value, scratch)
+        compact(vouch(after, Receipt()), None, SMALL, scratch)
