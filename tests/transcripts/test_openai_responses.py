@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from archiver.model import Checkpoint, Items, Transcript, TranscriptPart
 from archiver.redact import Redactor, new_key
@@ -34,16 +32,6 @@ from .samples_responses import (
 DIALECT = get_dialect("openai-responses")
 NAME = DIALECT.name
 LAYOUTS: list[dict[str, Any]] = [{"separators": (",", ":"), "ensure_ascii": False}, {"indent": 2}, {}]
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(("type", "role", "content", "id", "input", "output")), inner, max_size=4
-        )
-    ),
-    max_leaves=8,
-)
 
 
 def codes(items: list[Any]) -> list[tuple[str, int]]:
@@ -337,11 +325,3 @@ CALL = {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}
 )  # fmt: skip
 def test_items_are_known_by_marks_of_their_own(values: list[Any], container: Any, dialect: str) -> None:
     assert detect.of_messages(values, container) == dialect
-
-
-@given(st.lists(JSON, max_size=4), JSON)
-@settings(max_examples=300, deadline=None)
-def test_anything_can_be_looked_at(values: list[Any], container: Any) -> None:
-    detect.of_messages(values, container)
-    detect.of_lines(values)
-    detect.of_conversations(values)

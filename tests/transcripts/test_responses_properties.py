@@ -26,7 +26,8 @@ from .samples_responses import ItemWriter
 FORMS = ("openai-responses", "codex", "flat")
 BEYOND = {"duplicate_call"}
 """What no repair can mend: two calls with one id."""
-quick = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+short = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+long = settings(short, max_examples=1500)
 SMALL = CompactOptions(keep_turns=2, small_result=40, blob_limit=64)
 
 KINDS = ("function", "patch", "search", "shell", "edit", "web", "picture")
@@ -150,11 +151,23 @@ def _sealed(items: list[Any]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@quick
+@short
 @given(conversation=conversations, seed=st.integers(0, 5))
 def test_a_compacted_conversation_is_valid_and_whole(
     form: str, conversation: list[dict[str, Any]], seed: int
 ) -> None:
+    _compacts(form, conversation, seed)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("form", FORMS)
+@long
+@given(conversation=conversations, seed=st.integers(0, 5))
+def test_many_compacted_conversations(form: str, conversation: list[dict[str, Any]], seed: int) -> None:
+    _compacts(form, conversation, seed)
+
+
+def _compacts(form: str, conversation: list[dict[str, Any]], seed: int) -> None:
     items = _written(form, conversation, seed)
     assert _codes(form, items) == []
     with Scratch() as scratch:
@@ -195,9 +208,25 @@ def _damaged(items: list[Any], damage: list[tuple[str, int, int]]) -> list[Any]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@quick
+@short
 @given(conversation=conversations, seed=st.integers(0, 5), damage=damages)
 def test_a_damaged_conversation_is_mended_and_loses_nothing_sound(
+    form: str, conversation: list[dict[str, Any]], seed: int, damage: list[tuple[str, int, int]]
+) -> None:
+    _is_repaired(form, conversation, seed, damage)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("form", FORMS)
+@long
+@given(conversation=conversations, seed=st.integers(0, 5), damage=damages)
+def test_many_damaged_conversations(
+    form: str, conversation: list[dict[str, Any]], seed: int, damage: list[tuple[str, int, int]]
+) -> None:
+    _is_repaired(form, conversation, seed, damage)
+
+
+def _is_repaired(
     form: str, conversation: list[dict[str, Any]], seed: int, damage: list[tuple[str, int, int]]
 ) -> None:
     items = _damaged(_written(form, conversation, seed), damage)
@@ -239,65 +268,3 @@ def _nothing_invented(form: str, items: list[Any], mended: list[Any]) -> None:
         assert any(result.is_error for result in made)
     asked = [facts(line).instruction for line in items if facts(line).instruction]
     assert [facts(line).instruction for line in mended if facts(line).instruction] == asked
-
-
-WORDS = (
-    *("type", "role", "content", "id", "call_id", "output", "outputs", "payload", "timestamp", "name"),
-    *("arguments", "input", "summary", "encrypted_content", "status", "tools", "execution", "result", "info"),
-    *("replacement_history", "images", "message", "action", "url", "text", "total_token_usage", "git"),
-    *("function_call", "function_call_output", "message", "reasoning", "shell_call_output", "response_item"),
-    *("event_msg", "compacted", "session_meta", "user_message", "token_count", "exec_command_end"),
-    *("input_image", "image_generation_call", "local_shell_call", "tool_search_call", "user", "assistant"),
-)
-odd = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.sampled_from(WORDS),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=5),
-    max_leaves=14,
-)
-parts = st.lists(
-    st.fixed_dictionaries({"type": st.sampled_from(WORDS) | odd}, optional={"text": odd}), max_size=2
-)
-payloads = st.fixed_dictionaries(
-    {"type": st.sampled_from(WORDS) | odd},
-    optional={"role": odd, "content": parts | odd, "output": parts | odd},
-)
-lines = (
-    odd
-    | payloads
-    | st.fixed_dictionaries(
-        {
-            "type": st.sampled_from(("response_item", "event_msg", "compacted", "session_meta")) | odd,
-            "payload": payloads | odd,
-            "timestamp": st.just("2026-01-31T14:00:00Z") | odd,
-        }
-    )
-)
-
-
-@pytest.mark.parametrize("name", ["openai-responses", "codex"])
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
-@given(items=st.lists(lines, min_size=1, max_size=3))
-def test_whatever_stands_in_a_file_is_bearable(name: str, items: list[Any]) -> None:
-    dialect = get_dialect(name)
-    dialect.problems(iter(items))
-    for item in items:
-        facts = dialect.facts(item)
-        dialect.fold(item)
-        dialect.with_sound_text(item)
-        dialect.without_reasoning(item)
-        dialect.user_note("note", item)
-        for result in facts.results:
-            dialect.stub_result(item, result.call_id, "[stub]")
-            dialect.without_result(item, result.call_id)
-        for call in facts.calls:
-            dialect.error_results([call], item, "[lost]")
-        for blob in list(dialect.blobs(item)):
-            dialect.opaque(blob.path, item)
-            dialect.replace_blob(item, blob.path, "[blob]")
-    with Scratch() as scratch:
-        part = TranscriptPart(name="main", items=Items.of_lines(map(line_of, items)))
-        value = _checkpoint("codex", []).model_copy(
-            update={"transcript": Transcript(dialect=name, parts=(part,))}
-        )
-        after, _ = repair(value, scratch)
-        compact(vouch(after, Receipt()), None, SMALL, scratch)
