@@ -7,6 +7,7 @@ import hashlib
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from servers.proxy import Fault, FaultProxy, Request
@@ -121,8 +122,9 @@ def test_a_download_through_broken_connections(
     } < set(asked)
 
 
+@pytest.mark.parametrize("kind", ["reset before", "reset response"])
 def test_a_download_of_what_changes_leaves_no_file(
-    big: str, proxy: FaultProxy, seaweed: Seaweed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: Any, big: str, proxy: FaultProxy, seaweed: Seaweed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(download, "RANGE", 1 << 20)
     address = parse(big)
@@ -130,7 +132,7 @@ def test_a_download_of_what_changes_leaves_no_file(
     def overwrite(_: Request) -> None:
         seaweed.client().put_object(Bucket=address.bucket, Key=address.key(NAME), Body=BIG[::-1])
 
-    proxy.script(Fault("reset response", at={2}, after=1000, do=overwrite))
+    proxy.script(Fault(kind, at={2}, after=1000, do=overwrite))
     with pytest.raises(StoreError, match="changed while it was read"):
         at(big, proxy.endpoint).download(NAME, tmp_path / "file", limit=len(BIG))
     assert list(tmp_path.glob("file*")) == []

@@ -13,6 +13,7 @@ from archiver.errors import ArchiverError
 from archiver.model.record import RetentionClass
 from archiver.store.base import ObjectInfo
 from archiver.store.options import S3Options
+from archiver.store.s3 import contents
 from archiver.store.s3.address import Address
 from archiver.store.s3.answers import answered
 from archiver.store.s3.failures import unanswered
@@ -88,6 +89,7 @@ class S3:
             )
         except (*FAILURES, ValueError) as error:
             raise unanswered(error, request) from error
+        made.meta.events.register(contents.EVENT, contents.take_out)
         if self.options.checksums != "off":
             made.meta.events.register("before-sign.s3.GetObject", _ask_for_checksum)
         return made

@@ -96,9 +96,8 @@ def _in_parts(s3: S3, what: Put, pieces: Iterator[bytearray]) -> ObjectInfo:
     )
     upload = _Upload(s3, what.name, str(begun["UploadId"]))
     if begun["ResponseMetadata"].get("RetryAttempts"):
-        uploads.abort_others(
-            s3, what.name, upload.id
-        )  # an attempt may have begun one, and its answer been lost
+        # An attempt may have begun an upload whose answer was lost.
+        uploads.abort_others(s3, what.name, upload.id)
     try:
         crc, size = upload.send(pieces)
         own = Own(token, size, crc)
