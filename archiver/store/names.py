@@ -11,17 +11,19 @@ MAX_NAME: Final = 1024
 MAX_COMPONENT: Final = 240
 """Bytes; file systems allow 255, and a tag's file name is a few longer than its object's."""
 
-_COMPONENT = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9._~-]*")
+_FORM = rf"[A-Za-z0-9_~][A-Za-z0-9._~-]{{0,{MAX_COMPONENT - 1}}}"
+_COMPONENT = re.compile(_FORM)
+_NAME = re.compile(rf"{_FORM}(?:/{_FORM})*")
 
 
 def usable(component: str) -> bool:
     """Whether a file of this name can be an object or hold objects; hidden names are the store's own."""
-    return len(component) <= MAX_COMPONENT and _COMPONENT.fullmatch(component) is not None
+    return _COMPONENT.fullmatch(component) is not None
 
 
 def is_name(name: str) -> bool:
     """Whether an object can have this name."""
-    return len(name) <= MAX_NAME and all(map(usable, name.split("/")))
+    return len(name) <= MAX_NAME and _NAME.fullmatch(name) is not None
 
 
 def split(name: str) -> tuple[tuple[str, ...], str]:

@@ -72,14 +72,16 @@ class Retrying(Decorated):
                 tries.wait_after(error)
 
     def _listed(self, prefix: str, found: Iterator[ObjectInfo]) -> Iterator[ObjectInfo]:
-        last, tries = "", self.tries()
+        last, moved, tries = "", False, self.tries()
         while True:
             try:
                 for info in found:
                     if info.name > last:
-                        last, tries = info.name, self.tries()
+                        last, moved = info.name, True
                         yield info
             except StoreUnreachableError as error:
+                if moved:
+                    moved, tries = False, self.tries()
                 tries.wait_after(error)
                 found = self._inner.list(prefix)
             else:
