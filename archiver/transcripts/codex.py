@@ -59,12 +59,13 @@ class Codex(ResponsesDialect):
         return item if folded is event else {**item, "payload": folded}
 
     def blobs(self, item: Any) -> Iterator[Blob]:
-        event = codex_lines.event_of(item)
-        if event is None:
+        payload = codex_lines.payload_of(item)
+        if payload is None or item["type"] == "compacted":
             yield from super().blobs(item)
-            return
-        for blob in codex_events.blobs(event):
-            yield replace(blob, path=("payload", *blob.path))
+        elif item["type"] in ("response_item", "event_msg"):
+            find = codex_events.blobs if item["type"] == "event_msg" else responses_edits.blobs
+            for blob in find(payload):
+                yield replace(blob, path=("payload", *blob.path))
 
     def replace_blob(self, item: Any, path: Path, text: str) -> Any:
         event = codex_lines.event_of(item)

@@ -17,6 +17,7 @@ _PICTURES: Final = {
     ("input_file", "file_data"): None,
     ("image", "url"): None,
 }
+_HOLDERS: Final = RESULTS | {"message", "code_interpreter_call", "image_generation_call"}
 _GENERATED: Path = ("result",)
 
 
@@ -64,7 +65,8 @@ def blobs(item: Any) -> Iterator[Blob]:
 
     A screenshot stays: its place takes no text.
     """
-    if not isinstance(item, dict):
+    kind = kind_of(item)
+    if kind not in _HOLDERS:
         return
     for key in ("content", "output", "outputs"):
         parts = item.get(key)
@@ -72,7 +74,7 @@ def blobs(item: Any) -> Iterator[Blob]:
             for index, part in enumerate(parts):
                 yield from _part(part, (key, index))
     result = item.get("result")
-    if kind_of(item) == "image_generation_call" and isinstance(result, str) and result:
+    if kind == "image_generation_call" and isinstance(result, str) and result:
         media = item.get("output_format")
         yield Blob(_GENERATED, f"image/{media if isinstance(media, str) else 'png'}", result)
 
