@@ -8,25 +8,20 @@ they were, and what an earlier attempt achieved without saying so is not taken f
 from __future__ import annotations
 
 import io
-import random
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO
 
 from archiver.errors import (
     AlreadyExistsError,
     StoreDeniedError,
-    StoreMissingError,
     StoreUnreachableError,
     UnconfirmedError,
 )
 from archiver.model.record import RetentionClass
 from archiver.store.base import ObjectInfo, ObjectStore, Remote
 from archiver.store.decorated import BUFFER, Decorated, DecoratedRemote, Reader, Result
-
-_FIRST_PAUSE: Final = 0.25
-_LONGEST_PAUSE: Final = 5.0
+from archiver.store.tries import Tries
 
 
 class Retrying(Decorated):
@@ -124,27 +119,6 @@ class RetryingRemote(DecoratedRemote, Retrying):
 def retrying(store: ObjectStore, attempts: int, patience: float) -> Retrying:
     """`store`, with calls made again while it cannot be reached."""
     return (RetryingRemote if isinstance(store, Remote) else Retrying)(store, attempts, patience)
-
-
-class Tries:
-    """How often one call was tried, and whether it may be tried again."""
-
-    def __init__(self, attempts: int, patience: float) -> None:
-        self.failed = 0
-        self._attempts = attempts
-        self._end = time.monotonic() + patience
-
-    def wait_after(self, error: StoreUnreachableError) -> None:
-        """Pause before the next attempt; raises `error` if there must be none."""
-        self.failed += 1
-        if (
-            isinstance(error, StoreMissingError)
-            or self.failed >= self._attempts
-            or time.monotonic() > self._end
-        ):
-            raise error
-        longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (self.failed - 1))
-        time.sleep(random.uniform(0.5, 1.0) * longest)  # noqa: S311 # so that many clients do not come at once
 
 
 class _ResumingReader(Reader):

@@ -19,7 +19,7 @@ from archiver.errors import (
     UnconfirmedError,
 )
 from archiver.model import RetentionClass
-from archiver.store import ObjectInfo, ObjectStore, Remote, retrying
+from archiver.store import ObjectInfo, ObjectStore, Remote, retrying, tries
 from archiver.store.counted import counted
 from archiver.store.decorated import Decorated, DecoratedRemote
 from archiver.store.limited import limited
@@ -109,7 +109,7 @@ class Breaking(io.RawIOBase):
 
 @pytest.fixture
 def far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Far:
-    monkeypatch.setattr(retrying, "_FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(tries, "_FIRST_PAUSE", 0.001)
     return Far(tmp_path / "far")
 
 
@@ -154,7 +154,7 @@ def test_in_the_end_it_is_given_up(far: Far, patient: Retrying) -> None:
 
 
 def test_a_store_that_is_not_there_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retrying.time, "sleep", lambda _: pytest.fail("it waits"))
+    monkeypatch.setattr(tries.time, "sleep", lambda _: pytest.fail("it waits"))
     with pytest.raises(StoreMissingError):
         retrying.retrying(LocalStore(tmp_path / "gone"), attempts=3, patience=10).head(NAME)
 

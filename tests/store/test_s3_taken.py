@@ -18,7 +18,8 @@ from archiver.errors import (
     StoreUnreachableError,
     UnconfirmedError,
 )
-from archiver.store.options import Checksums, S3Options
+from archiver.store import S3Options, open_store
+from archiver.store.options import Checksums
 from archiver.store.s3 import S3Store
 from archiver.store.s3.address import parse
 from archiver.store.s3.own import TOKEN
@@ -152,6 +153,20 @@ def test_taken_by_what_is_gone_again(s3_url: str, proxy: FaultProxy, seaweed: Se
     store = at(s3_url, proxy.endpoint)
     assert store.create(NAME, BODIES[size](), retention="live").retention == "live"
     assert store.head(NAME).retention == "live"
+
+
+def test_a_conflict_that_ended_the_upload_sends_all_parts_again(s3_url: str, proxy: FaultProxy) -> None:
+    options = S3Options(AwsOptions(endpoint_url=proxy.endpoint), part_size=PART)
+    store = open_store(s3_url, options=options)
+    proxy.script(
+        last_step("large", "refuse", status=409, code="ConditionalRequestConflict"),
+        last_step("large", "refuse", status=404, code="NoSuchUpload"),
+    )
+    body = list(blocks())
+    store.create(NAME, body, retention="live")
+    with store.open(NAME) as file:
+        assert file.read() == b"".join(body)
+    assert sum("partNumber" in request.path for request in proxy.requests) == 6
 
 
 def test_an_upload_that_somebody_aborted(s3_url: str, proxy: FaultProxy) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import io
-import random
-import time
+import math
 from typing import Any, Final
 
 from archiver.aws.door import FAILURES
@@ -13,6 +12,7 @@ from archiver.store.s3.check import Check, check_of
 from archiver.store.s3.client import S3
 from archiver.store.s3.failures import unanswered
 from archiver.store.s3.request import ConditionFailedError, PastEndError, damaged
+from archiver.store.tries import Tries
 
 BUFFER: Final = 1 << 18
 
@@ -59,21 +59,19 @@ class ObjectReader(io.RawIOBase):
         super().close()
 
     def _read_some(self, buffer: Any) -> int:
-        failures = 0
+        tries = Tries(self._s3.options.aws.attempts, math.inf)
         while True:
             try:
                 count = int(self._body.readinto(buffer))
                 if count or self._at >= self._end_of_answer:
                     return count
-                error: Exception = ConnectionResetError("the body ended early")
-            except FAILURES as raised:
-                error = raised
-            failures += 1
-            self._body.close()
-            if failures >= self._s3.options.aws.attempts:
-                raise unanswered(error, self._s3.request("get_object", self._name)) from error
-            time.sleep(random.uniform(0, 0.1 * 2**failures))  # noqa: S311 # so that two do not meet again
-            self._ask()
+                raise ConnectionResetError("the body ended early")  # as if the network had said so
+            except FAILURES as error:
+                self._body.close()
+                meant = unanswered(error, self._s3.request("get_object", self._name))
+                meant.__cause__ = error
+                tries.wait_after(meant)
+                self._ask()
 
     def _ask(self) -> dict[str, Any]:
         """Ask for the bytes from here on, of the version that was read so far."""

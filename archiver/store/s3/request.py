@@ -20,8 +20,8 @@ class PastEndError(StoreError):
     """The store answered 416: the range begins at the end of the object or behind it."""
 
 
-class NoSuchUploadError(StoreError):
-    """The multipart upload is finished, aborted or was never there."""
+class NoSuchUploadError(StoreUnreachableError):
+    """The multipart upload is finished, aborted or was never there: all of it has to be sent again."""
 
 
 @dataclass(frozen=True, slots=True)

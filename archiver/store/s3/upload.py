@@ -7,9 +7,8 @@ bytes, tell the own object from another's.
 
 from __future__ import annotations
 
-import random
+import math
 import secrets
-import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,6 +24,7 @@ from archiver.store.s3 import parts, uploads
 from archiver.store.s3.client import S3, class_of, date_of, info_of
 from archiver.store.s3.own import TOKEN, Own, found_own
 from archiver.store.s3.request import ConditionFailedError, ConflictError, NoSuchUploadError
+from archiver.store.tries import Tries
 
 MAX_PARTS: Final = 10_000
 _AT_A_TIME: Final = 3
@@ -67,7 +67,8 @@ def _let_go(held: list[bytearray], rest: Iterator[bytearray]) -> Iterator[bytear
 def _at_once(s3: S3, what: Put, data: bytearray) -> ObjectInfo:
     own = Own(secrets.token_hex(16), len(data), crc64nvme(data), parts.sha256(data))
     checksum = parts.of_object(data, s3.options.checksums)
-    for last in _attempts(s3):
+    tries = _tries(s3)
+    while True:
         try:
             answer = s3.call(
                 "put_object",
@@ -77,16 +78,14 @@ def _at_once(s3: S3, what: Put, data: bytearray) -> ObjectInfo:
                 **what.condition,
                 **checksum,
             )
-        except ConflictError:
-            if last:
-                raise
-            continue
+        except ConflictError as error:
+            tries.wait_after(error)
         except ConditionFailedError as error:
-            if (found := _settled(s3, what, own, error, last=last)) is not None:
+            if (found := _settled(s3, what, own, error)) is not None:
                 return found
-            continue
-        return _info(what, own, answer)
-    raise AssertionError
+            tries.wait_after(error)
+        else:
+            return _info(what, own, answer)
 
 
 def _in_parts(s3: S3, what: Put, pieces: Iterator[bytearray]) -> ObjectInfo:
@@ -108,7 +107,8 @@ def _in_parts(s3: S3, what: Put, pieces: Iterator[bytearray]) -> ObjectInfo:
 
 
 def _completed(s3: S3, what: Put, own: Own, upload: _Upload) -> ObjectInfo:
-    for last in _attempts(s3):
+    tries = _tries(s3)
+    while True:
         try:
             answer = s3.call(
                 "complete_multipart_upload",
@@ -119,17 +119,15 @@ def _completed(s3: S3, what: Put, own: Own, upload: _Upload) -> ObjectInfo:
                 **what.condition,
                 **parts.of_whole(own.crc64, s3.options.checksums),
             )
-        except ConflictError:
-            if last:
-                raise
-            continue
+        except ConflictError as error:
+            tries.wait_after(error)
         except (ConditionFailedError, NoSuchUploadError) as error:
             # An upload whose completion was answered, and the answer lost, is there no more.
-            if (found := _settled(s3, what, own, error, last=last)) is not None:
+            if (found := _settled(s3, what, own, error)) is not None:
                 return found
-            continue
-        return _info(what, own, answer)
-    raise AssertionError
+            tries.wait_after(error)
+        else:
+            return _info(what, own, answer)
 
 
 class _Upload:
@@ -186,9 +184,7 @@ class _Upload:
             )
 
 
-def _settled(
-    s3: S3, what: Put, own: Own, error: StoreError | AlreadyExistsError, *, last: bool
-) -> ObjectInfo | None:
+def _settled(s3: S3, what: Put, own: Own, error: StoreError | AlreadyExistsError) -> ObjectInfo | None:
     """The object if it is the own one after all; None if nothing is there now, so that trying again helps.
 
     `AlreadyExistsError` if it is another's, `UnconfirmedError` if nobody can tell.
@@ -198,7 +194,7 @@ def _settled(
     except ObjectNotFoundError:
         if isinstance(error, NoSuchUploadError):
             raise error from None
-        if last or "IfMatch" in what.condition:
+        if "IfMatch" in what.condition:
             raise
         return None
     if head is not None:
@@ -217,10 +213,6 @@ def _info(what: Put, own: Own, answer: dict[str, Any]) -> ObjectInfo:
     return ObjectInfo(what.name, own.size, date_of(answer), class_of(what.tags), answer.get("ETag"))
 
 
-def _attempts(s3: S3) -> Iterator[bool]:
-    """One item for each attempt, true for the last, with a growing pause between them."""
-    total = max(2, s3.options.aws.attempts)
-    for number in range(total):
-        if number:
-            time.sleep(random.uniform(0.5, 1) * min(0.1 * 2**number, 5.0))  # noqa: S311 # so that two do not meet again
-        yield number == total - 1
+def _tries(s3: S3) -> Tries:
+    """Once more at least: who is told to try again has not failed yet."""
+    return Tries(max(2, s3.options.aws.attempts), math.inf)
