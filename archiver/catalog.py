@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from archiver import layout, records
+from archiver.age.context import BindableIdentity
 from archiver.errors import (
     ArchiverError,
     ChainError,
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 OUTAGE = 50
 """Runs that cannot be reached, one after the other, before the store itself counts as unreachable."""
+GROUP = 32
+"""Records that are fetched before the first of them is opened."""
 FOLDER_WORKERS = 4
 """Threads that read records of a folder: more than one also where it lies on a network."""
 
@@ -72,6 +76,12 @@ class Chain:
         return self.head.writer
 
 
+_Found = tuple[str, int, ObjectInfo]
+"""A record that a list has: its run, its number, its object."""
+_Fetched = tuple[str, int, ObjectInfo, "bytes | Entry | ArchiverError"]
+"""The same with the sealed record, with the opened one, or with what kept it from being read."""
+
+
 class Catalog:
     """Reads records; every one is opened, its signature verified and its writer judged before it is used.
 
@@ -81,6 +91,7 @@ class Catalog:
     def __init__(self, setup: Setup, *, workers: int | None = None) -> None:
         self._setup = setup
         self.notes = Notes(setup)
+        self._distant_keys = any(isinstance(key, BindableIdentity) for key in setup.identities)
         self.workers = workers or (
             setup.store.parallel if isinstance(setup.store, Remote) else FOLDER_WORKERS
         )
@@ -104,8 +115,8 @@ class Catalog:
         reached, for each takes as long as all attempts at it.
         """
         in_a_row = 0
-        with closing(in_order(self._head, self._newest_objects(), workers=self.workers)) as heads:
-            for head in heads:
+        with closing(in_order(self._fetch, self._newest_objects(), workers=self.workers)) as fetched:
+            for head in map(self._head, _in_groups(fetched)):
                 in_a_row = in_a_row + 1 if isinstance(head.error, StoreUnreachableError) else 0
                 if head.error is not None and in_a_row == OUTAGE:
                     raise head.error
@@ -119,7 +130,7 @@ class Catalog:
     def newest_of(self, run: str) -> Head | None:
         """The same as one of `heads`: a damaged record comes with its error."""
         objects = self._run_objects(run)
-        return self._head((run, *objects[-1])) if objects else None
+        return self._head(self._fetch((run, *objects[-1]))) if objects else None
 
     def chain(self, run: str, upto: int | None = None) -> Chain:
         """Every record of the run (or those up to a number), verified as one unbroken chain.
@@ -140,10 +151,11 @@ class Catalog:
             objects = [(seq, info) for seq, info in objects if seq <= upto]
         _check_gaps(run, [seq for seq, _ in objects], newest if upto is None else upto)
         links: list[Entry] = []
-        workers = min(self.workers, len(objects))
-        for link in in_order(lambda found: self.read(run, *found), objects, workers=workers):
-            _check_link(link, links[-1] if links else None)
-            links.append(link)
+        named = ((run, seq, info) for seq, info in objects)
+        with closing(in_order(self._fetch, named, workers=min(self.workers, len(objects)))) as fetched:
+            for link in map(self._take, _in_groups(fetched)):
+                _check_link(link, links[-1] if links else None)
+                links.append(link)
         return Chain(run, tuple(links), newest)
 
     def _near(self, run: str) -> str:
@@ -155,12 +167,16 @@ class Catalog:
 
     def read(self, run: str, seq: int, info: ObjectInfo | None = None) -> Entry:
         """One record: opened, verified, its writer trusted for the run, its store the configured one."""
-        name = layout.record_name(run, seq)
-        info = info or self._setup.store.head(name)
+        info = info or self._setup.store.head(layout.record_name(run, seq))
+        return self._open(run, seq, info, self._sealed(run, seq))
+
+    def _sealed(self, run: str, seq: int) -> bytes:
         try:
-            sealed = self._setup.store.read(name, limit=records.MAX_RECORD)
+            return self._setup.store.read(layout.record_name(run, seq), limit=records.MAX_RECORD)
         except ObjectNotFoundError as error:
             raise MissingRecordError(f"record {seq} of run {run} vanished while it was read") from error
+
+    def _open(self, run: str, seq: int, info: ObjectInfo, sealed: bytes) -> Entry:
         link = records.decode(sealed, self._setup.identities_for(run, "record"), run=run, seq=seq)
         expected = self._setup.store_id
         if expected is not None and link.record.store != expected:
@@ -169,15 +185,30 @@ class Catalog:
             )
         return Entry(link.record, link.sha256, link.seal, info, self.notes.judge(link, info))
 
-    def _head(self, found: tuple[str, int, ObjectInfo]) -> Head:
+    def _fetch(self, found: _Found) -> _Fetched:
+        """What the threads do: waiting for the store, and for the service of a key that lies in one."""
         run, seq, info = found
         try:
-            return Head(run, seq, record=self.read(run, seq, info).record)
+            sealed = self._sealed(run, seq)
+            return (*found, self._open(run, seq, info, sealed) if self._distant_keys else sealed)
         except ArchiverError as error:
             # Its frames hold what was read: of many damaged runs that would be much.
+            return (*found, error.with_traceback(None))
+
+    def _take(self, fetched: _Fetched) -> Entry:
+        run, seq, info, content = fetched
+        if isinstance(content, ArchiverError):
+            raise content
+        return content if isinstance(content, Entry) else self._open(run, seq, info, content)
+
+    def _head(self, fetched: _Fetched) -> Head:
+        run, seq, *_ = fetched
+        try:
+            return Head(run, seq, record=self._take(fetched).record)
+        except ArchiverError as error:
             return Head(run, seq, error=error.with_traceback(None))
 
-    def _newest_objects(self) -> Iterator[tuple[str, int, ObjectInfo]]:
+    def _newest_objects(self) -> Iterator[_Found]:
         """The last object of each run: names are sorted, so those of one run follow each other."""
         last = None
         for found in self._objects(layout.RECORDS):
@@ -190,7 +221,7 @@ class Catalog:
     def _run_objects(self, run: str) -> list[tuple[int, ObjectInfo]]:
         return [(seq, info) for _, seq, info in self._objects(layout.records_prefix(run))]
 
-    def _objects(self, prefix: str) -> Iterator[tuple[str, int, ObjectInfo]]:
+    def _objects(self, prefix: str) -> Iterator[_Found]:
         """Records under a prefix; an object of another name is nobody's record, `verify` reports it."""
         for info in self._setup.store.list(prefix):
             try:
@@ -199,6 +230,12 @@ class Catalog:
                 continue
             if name.kind == "record" and name.run is not None and name.seq is not None:
                 yield name.run, name.seq, info
+
+
+def _in_groups(fetched: Iterator[_Fetched]) -> Iterator[_Fetched]:
+    """Some at a time, so that they are opened in a row: between requests that takes twice as long."""
+    while group := list(islice(fetched, GROUP)):
+        yield from group
 
 
 def _check_link(link: Link, before: Link | None) -> None:

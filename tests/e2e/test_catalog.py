@@ -62,8 +62,9 @@ def test_what_is_wrong_with_a_run_stays_with_it(full: Setup, tmp_path: Path) -> 
     assert error.__traceback__ is None, "it would hold on to everything that was read"
 
 
-def test_runs_stream_through(full: Setup) -> None:
+def test_runs_stream_through(full: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first heads come before the list has ended, and the threads end with the iteration."""
+    monkeypatch.setattr("archiver.catalog.GROUP", 2)
     store = Counting(full.store)
     heads = Catalog(replace(full, store=store), workers=2).heads()
     next(heads)
