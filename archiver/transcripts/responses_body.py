@@ -41,9 +41,9 @@ def goes_on(shell: list[Any]) -> bool:
 
 
 def is_response(shell: list[Any]) -> bool:
-    """True for the body of a response alone: what its calls gave is in a request that is not there."""
+    """True where the items are those of a response: what its calls gave is in a request that is not there."""
     value = shell[0] if len(shell) == 1 else None
-    return isinstance(value, dict) and "output" in value and "input" not in value
+    return not any(isinstance(at(value, (*path, "input")), list) for path in _BODIES)
 
 
 def usage(tokens: Any) -> Usage | None:

@@ -19,7 +19,10 @@ _PARTS: Final = _OWN_PARTS | {
 }
 _NEW_KIND = re.compile(r"[a-z][a-z_]{2,60}")
 _OBJECTS: Final = frozenset({"response", "response.compaction"})
-_PLACES: Final[tuple[Path, ...]] = (("request", "input"), ("body", "input"), ("input",), ("output",))
+_PLACES: Final[tuple[Path, ...]] = (
+    *(("request", "input"), ("body", "input"), ("input",)),
+    *(("output",), ("response", "output")),
+)
 """Where the lines of a log keep items: of an exchange the request, which has what was said before as well."""
 
 

@@ -220,6 +220,19 @@ def test_a_log_of_one_exchange_is_its_request(tmp_path: Path) -> None:
     assert native(reading) == log
 
 
+def test_a_log_of_a_request_that_is_one_text_is_its_response(tmp_path: Path) -> None:
+    write = ItemWriter(1)
+    response = response_body([write.reasoning(), write.call("f", {})])
+    log = {"request": {"model": MODEL, "input": "Begin."}, "response": response}
+    for count, layout in ((1, {"indent": 1}), (3, {})):
+        path = tmp_path / f"{count}.log"
+        path.write_text("".join(json.dumps(log, **layout) + "\n" for _ in range(count)))
+        (part,) = read([path]).transcript.parts
+        assert part.nested_at == ("response", "output")
+        assert DIALECT.problems(iter(part.items)) == []
+        assert sum(len(DIALECT.facts(item).calls) for item in part.items) == count
+
+
 @pytest.mark.parametrize("shape", ["lines", "array"])
 def test_a_chain_of_responses_is_one_conversation(tmp_path: Path, shape: str) -> None:
     chain = response_chain(4)
