@@ -11,8 +11,8 @@ from xml.etree import ElementTree as Xml
 
 from archiver.aws.door import moment
 
-EVENT = "before-parse.s3.ListObjectsV2"
-"""What `take_out` is to be registered for."""
+EVENT = "before-parse.*.ListObjectsV2"
+"""What `take_out` is to be registered for: so it comes before boto3 looks for errors in whole answers."""
 
 
 def take_out(response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: Any) -> None:
@@ -30,7 +30,10 @@ def take_out(response_dict: dict[str, Any], customized_response_dict: dict[str, 
 
 
 def _object(item: Xml.Element, space: str) -> dict[str, Any]:
-    key, size, modified = (item.findtext(f"{space}{name}", "") for name in ("Key", "Size", "LastModified"))
-    found = {"Key": key, "Size": int(size), "LastModified": moment(modified)}
+    found = {
+        "Key": item.findtext(f"{space}Key", ""),
+        "Size": int(item.findtext(f"{space}Size", "")),
+        "LastModified": moment(item.findtext(f"{space}LastModified", "")),
+    }
     etag = item.findtext(f"{space}ETag")
     return found if etag is None else {**found, "ETag": etag}
