@@ -80,7 +80,7 @@ class S3Store:
         """
         with ObjectReader(self._s3, name) as reader:
             download.refuse_larger(info_of(name, reader.answer), limit)
-            return io.BufferedReader(reader, BUFFER).read()
+            return reader.readall()
 
     def head(self, name: str) -> ObjectInfo:
         """What is known of the object; no class where its tags may not be read."""

@@ -6,7 +6,9 @@ takes longer than the server needs for the answer.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+from urllib.parse import unquote_plus
 from xml.etree import ElementTree as Xml
 
 from archiver.aws.door import moment
@@ -14,19 +16,32 @@ from archiver.aws.door import moment
 EVENT = "before-parse.*.ListObjectsV2"
 """What `take_out` is to be registered for: so it comes before boto3 looks for errors in whole answers."""
 
+_ASIDE = "ObjectsTakenOut"
+"""Where boto3 does not look for them, to decode every key once more."""
+
 
 def take_out(response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: Any) -> None:
-    """Give the objects of the answer as boto3 would, and leave it the rest; all of what is no list."""
+    """Set the objects of the answer aside and leave boto3 the rest; all of what is no list of objects."""
     try:
         answer = Xml.fromstring(response_dict["body"])  # noqa: S314 - what boto3 does with every answer
         space = answer.tag.removesuffix("ListBucketResult")
         found = [_object(item, space) for item in answer.iterfind(f"{space}Contents")]
     except (Xml.ParseError, ValueError):
         return
-    if found:
-        answer[:] = [item for item in answer if item.tag != f"{space}Contents"]
-        response_dict["body"] = Xml.tostring(answer)
-        customized_response_dict["Contents"] = found
+    if not found:
+        return
+    if answer.findtext(f"{space}EncodingType") == "url":
+        for each in found:
+            each["Key"] = _decoded(each["Key"])
+    answer[:] = [item for item in answer if item.tag != f"{space}Contents"]
+    response_dict["body"] = Xml.tostring(answer)
+    customized_response_dict[_ASIDE] = found
+
+
+def objects_of(page: dict[str, Any]) -> Sequence[dict[str, Any]]:
+    """The objects that the page names, with `Key`, `Size`, `LastModified` and mostly `ETag`."""
+    found: Sequence[dict[str, Any]] = page.get(_ASIDE) or page.get("Contents", ())
+    return found
 
 
 def _object(item: Xml.Element, space: str) -> dict[str, Any]:
@@ -37,3 +52,7 @@ def _object(item: Xml.Element, space: str) -> dict[str, Any]:
     }
     etag = item.findtext(f"{space}ETag")
     return found if etag is None else {**found, "ETag": etag}
+
+
+def _decoded(key: str) -> str:
+    return unquote_plus(key) if "%" in key or "+" in key else key

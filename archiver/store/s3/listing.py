@@ -14,6 +14,7 @@ from typing import Any
 from archiver.errors import StoreError
 from archiver.store.base import ObjectInfo
 from archiver.store.s3.client import S3
+from archiver.store.s3.contents import objects_of
 
 
 def listed(s3: S3, prefix: str) -> Iterator[ObjectInfo]:
@@ -26,7 +27,7 @@ def _all(s3: S3, start: str) -> Iterator[ObjectInfo]:
     """The whole store, top folder by top folder, so that only what lies in a folder of one of them waits."""
     tops: dict[str, dict[str, Any] | None] = {}
     for page in s3.pages("list_objects_v2", Prefix=start, Delimiter="/"):
-        tops.update((str(item["Key"]), item) for item in page.get("Contents", ()))
+        tops.update((str(item["Key"]), item) for item in objects_of(page))
         tops.update((str(item["Prefix"]), None) for item in page.get("CommonPrefixes", ()))
     for key in sorted(tops):
         item = tops[key]
@@ -38,7 +39,7 @@ def _all(s3: S3, start: str) -> Iterator[ObjectInfo]:
 
 def _below(s3: S3, start: str) -> Iterator[ObjectInfo]:
     pages = s3.pages("list_objects_v2", Prefix=start)
-    items = ((str(item["Key"]), item) for page in pages for item in page.get("Contents", ()))
+    items = ((str(item["Key"]), item) for page in pages for item in objects_of(page))
     last = ""
     for key, item in in_order(items, start.rfind("/") + 1):
         if key <= last:
