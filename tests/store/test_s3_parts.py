@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import threading
 import tracemalloc
 from collections.abc import Iterator
@@ -27,21 +26,9 @@ from .contract_remote import BIG, PART, blocks
 
 @given(st.lists(st.binary(max_size=40), max_size=12), st.integers(1, 30))
 def test_a_body_is_cut_into_full_parts_and_a_rest(body: list[bytes], size: int) -> None:
-    found = [bytes(part) for part in parts.cut(body, size)]
+    found = [part.getvalue() for part in parts.cut(body, size)]
     whole = b"".join(body)
     assert found == [whole[start : start + size] for start in range(0, len(whole), size)]
-
-
-@given(st.binary(max_size=50), st.lists(st.tuples(st.integers(-1, 20), st.integers(0, 60)), max_size=8))
-def test_a_part_is_read_like_a_file(data: bytes, steps: list[tuple[int, int]]) -> None:
-    mine, real = parts.PartFile(bytearray(data)), io.BytesIO(data)
-    assert len(mine) == len(data)
-    for count, place in steps:
-        assert mine.read(count) == real.read(count)
-        assert mine.tell() == real.tell()
-        assert mine.seek(place) == real.seek(place)
-    assert (mine.seek(0, io.SEEK_END), mine.read(None), mine.seek(0)) == (len(data), b"", 0)
-    assert mine.read() == data
 
 
 def test_checksums_as_they_are_published() -> None:

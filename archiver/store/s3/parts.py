@@ -16,56 +16,31 @@ _AT_ONCE: Final = 1 << 16
 """Bytes of a body that goes out together with its headers."""
 
 
-def cut(body: Iterable[bytes], size: int) -> Iterator[bytearray]:
-    """The body in parts of `size` bytes, the last with what is left; none for an empty body."""
-    part = bytearray()
+def cut(body: Iterable[bytes], size: int) -> Iterator[io.BytesIO]:
+    """The body in files of `size` bytes, the last with what is left; none for an empty body.
+
+    Files, and not bytes: those would go out in one call that has to end within the timeout, however many they
+    are. Of a file each block has the timeout for itself, so that a slow link is no dead one.
+    """
+    part = io.BytesIO()
     for chunk in body:
         rest = memoryview(chunk)
         while rest:
-            room = size - len(part)
-            part += rest[:room]
-            rest = rest[room:]
-            if len(part) == size:
+            rest = rest[part.write(rest[: size - part.tell()]) :]
+            if part.tell() == size:
                 yield part
-                part = bytearray()
-    if part:
+                part = io.BytesIO()
+    if part.tell():
         yield part
 
 
-class PartFile:
-    """A part as the file that boto3 sends.
-
-    Bytes themselves would go out in one call that has to end within the timeout, however many they are; of a
-    file each block has the timeout for itself, so that a slow link is no dead one.
-    """
-
-    def __init__(self, data: bytearray) -> None:
-        self._data = memoryview(data)
-        self._at = 0
-
-    def __len__(self) -> int:
-        return len(self._data)
-
-    def read(self, size: int | None = -1) -> bytes:
-        end = len(self._data) if size is None or size < 0 else self._at + size
-        piece = bytes(self._data[self._at : end])
-        self._at += len(piece)
-        return piece
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + (0, self._at, len(self._data))[whence]
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
+def sendable(part: io.BytesIO) -> bytes | io.BytesIO:
+    """The part from its beginning, as boto3 takes it; a small one as bytes."""
+    part.seek(0)
+    return part.read() if part.getbuffer().nbytes <= _AT_ONCE else part
 
 
-def sendable(data: bytearray) -> bytes | PartFile:
-    """The part as boto3 takes it."""
-    return bytes(data) if len(data) <= _AT_ONCE else PartFile(data)
-
-
-def of_object(data: bytearray, checksums: Checksums) -> dict[str, Any]:
+def of_object(data: memoryview, checksums: Checksums) -> dict[str, Any]:
     """The checksum of an object that goes up in one request."""
     if checksums == "full":
         return {"ChecksumSHA256": sha256(data)}
@@ -83,7 +58,7 @@ def of_upload(checksums: Checksums) -> dict[str, Any]:
     return {"ChecksumAlgorithm": "CRC32"} if checksums == "basic" else {}
 
 
-def of_part(data: bytearray, checksums: Checksums) -> dict[str, Any]:
+def of_part(data: memoryview, checksums: Checksums) -> dict[str, Any]:
     """The checksum of one part."""
     if checksums == "full":
         return {"ChecksumCRC64NVME": crc64(crc64nvme(data))}
@@ -97,12 +72,12 @@ def of_whole(value: int, checksums: Checksums) -> dict[str, Any]:
     return {}
 
 
-def sha256(data: bytes | bytearray) -> str:
+def sha256(data: bytes | memoryview) -> str:
     """The SHA-256 as S3 writes it."""
     return base64_of(hashlib.sha256(data).digest())
 
 
-def crc32(data: bytes | bytearray) -> str:
+def crc32(data: bytes | memoryview) -> str:
     """The CRC-32 as S3 writes it."""
     return base64_of(zlib.crc32(data).to_bytes(4, "big"))
 

@@ -7,6 +7,7 @@ bytes, tell the own object from another's.
 
 from __future__ import annotations
 
+import io
 import math
 import secrets
 from collections import deque
@@ -53,18 +54,19 @@ def put(s3: S3, what: Put, body: Iterable[bytes]) -> ObjectInfo:
     pieces = parts.cut(body, s3.options.part_size)
     held = list(islice(pieces, 2))
     if len(held) < 2:
-        return _at_once(s3, what, held.pop() if held else bytearray())
+        return _at_once(s3, what, held.pop() if held else io.BytesIO())
     return _in_parts(s3, what, _let_go(held, pieces))
 
 
-def _let_go(held: list[bytearray], rest: Iterator[bytearray]) -> Iterator[bytearray]:
+def _let_go(held: list[io.BytesIO], rest: Iterator[io.BytesIO]) -> Iterator[io.BytesIO]:
     """All of them, of which nothing here keeps those that were passed on."""
     while held:
         yield held.pop(0)
     yield from rest
 
 
-def _at_once(s3: S3, what: Put, data: bytearray) -> ObjectInfo:
+def _at_once(s3: S3, what: Put, part: io.BytesIO) -> ObjectInfo:
+    data = part.getbuffer()
     own = Own(secrets.token_hex(16), len(data), crc64nvme(data), parts.sha256(data))
     checksum = parts.of_object(data, s3.options.checksums)
     tries = _tries(s3)
@@ -73,7 +75,7 @@ def _at_once(s3: S3, what: Put, data: bytearray) -> ObjectInfo:
             answer = s3.call(
                 "put_object",
                 what.name,
-                Body=parts.sendable(data),
+                Body=parts.sendable(part),
                 **what.params(own.token),
                 **what.condition,
                 **checksum,
@@ -88,7 +90,7 @@ def _at_once(s3: S3, what: Put, data: bytearray) -> ObjectInfo:
             return _info(what, own, answer)
 
 
-def _in_parts(s3: S3, what: Put, pieces: Iterator[bytearray]) -> ObjectInfo:
+def _in_parts(s3: S3, what: Put, pieces: Iterator[io.BytesIO]) -> ObjectInfo:
     token = secrets.token_hex(16)
     begun = s3.call(
         "create_multipart_upload", what.name, **what.params(token), **parts.of_upload(s3.options.checksums)
@@ -139,24 +141,24 @@ class _Upload:
         self.id = upload
         self.done: list[dict[str, Any]] = []
 
-    def send(self, pieces: Iterator[bytearray]) -> tuple[int, int]:
+    def send(self, pieces: Iterator[io.BytesIO]) -> tuple[int, int]:
         """Send all parts, a few at a time; returns the CRC-64/NVME of them all and their bytes."""
         crc = size = 0
         under_way: deque[Future[dict[str, Any]]] = deque()
         with ThreadPoolExecutor(min(_AT_A_TIME, self._s3.options.aws.parallel)) as pool:
             try:
-                for number, data in enumerate(pieces, start=1):
+                for number, part in enumerate(pieces, start=1):
                     self._refuse_too_many(number)
                     while len(under_way) >= _AT_A_TIME:
                         self.done.append(under_way.popleft().result())
-                    under_way.append(pool.submit(self._send, number, data))
-                    crc = crc64nvme(data, crc)
-                    size += len(data)
-                    del data  # it belongs to the thread that sends it, which lets it go
-                self.done.extend(part.result() for part in under_way)
+                    under_way.append(pool.submit(self._send, number, part))
+                    crc = crc64nvme(part.getbuffer(), crc)
+                    size += part.getbuffer().nbytes
+                    del part  # it belongs to the thread that sends it, which lets it go
+                self.done.extend(sent.result() for sent in under_way)
             except BaseException:
-                for part in under_way:
-                    part.cancel()
+                for sent in under_way:
+                    sent.cancel()
                 raise
         return crc, size
 
@@ -164,14 +166,14 @@ class _Upload:
         """Give the upload and its parts up; what stays because that fails too is tidied later."""
         uploads.abort(self._s3, self._name, self.id)
 
-    def _send(self, number: int, data: bytearray) -> dict[str, Any]:
-        checksum = parts.of_part(data, self._s3.options.checksums)
+    def _send(self, number: int, part: io.BytesIO) -> dict[str, Any]:
+        checksum = parts.of_part(part.getbuffer(), self._s3.options.checksums)
         answer = self._s3.call(
             "upload_part",
             self._name,
             UploadId=self.id,
             PartNumber=number,
-            Body=parts.sendable(data),
+            Body=parts.sendable(part),
             **checksum,
         )
         return {"PartNumber": number, "ETag": answer["ETag"], **checksum}
