@@ -57,7 +57,9 @@ def markdown(report: RestoreReport, checkpoint: Checkpoint) -> str:
             "",
             *(f"    {one_line(line)}" for line in checkpoint.summary.splitlines()),
         ]
-    lines += _section("Next", report.next_steps)
+    if report.next_steps:
+        # As code, because commands are copied out of it, also from the bare text of the file.
+        lines += ["", "## Next", "", *(f"    {one_line(step)}" for step in report.next_steps)]
     return "\n".join(lines) + "\n"
 
 

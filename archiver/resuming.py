@@ -23,7 +23,7 @@ def next_steps(checkpoint: Checkpoint, folder: Path, first: Path) -> tuple[str, 
     """What to do with the transcript in `folder`, whose main part is the file `first`."""
     dialect = checkpoint.transcript.dialect
     if dialect == "claude-code":
-        return _claude_code(checkpoint, folder)
+        return _claude_code(checkpoint, folder, first)
     if dialect == "codex" and (steps := _codex(checkpoint, first)):
         return steps
     if any(part.nested_at for part in checkpoint.transcript.parts):
@@ -37,13 +37,18 @@ def next_steps(checkpoint: Checkpoint, folder: Path, first: Path) -> tuple[str, 
     return (f"the transcript is in {first}",)
 
 
-def _claude_code(checkpoint: Checkpoint, folder: Path) -> tuple[str, ...]:
+def _claude_code(checkpoint: Checkpoint, folder: Path, first: Path) -> tuple[str, ...]:
+    """Claude Code finds a session by the name of its file."""
     transcript = checkpoint.transcript
     session = _newest_session(transcript) or PurePosixPath(transcript.parts[0].name).stem
     slug = "".join(c if c.isascii() and c.isalnum() else "-" for c in checkpoint.workspace.path or "")
     target = f"~/.claude/projects/{slug or _PROJECT}"
+    name = f"{session}.jsonl"
+    rename = ""
+    if first.name != name and _SESSION.fullmatch(session):
+        rename = f" && mv -n {target}/{shlex.quote(first.name)} {target}/{name}"
     return (
-        f"mkdir -p {target} && cp -Rn {shlex.quote(str(folder))}/. {target}/",
+        f"mkdir -p {target} && cp -Rn {shlex.quote(str(folder))}/. {target}/{rename}",
         f"cd {_project(checkpoint)} && claude --resume {shlex.quote(session)}",
         _AS_IT_IS,
     )

@@ -138,7 +138,10 @@ def _mismatch(name: str, seal: Seal, record: Record, doubtful: bool) -> Recipien
     return RecipientMismatchError(
         f"{name} opens with the keys {', '.join(seal.recipients) or '(none named)'}{more}, but was sealed to "
         f"{', '.join(record.recipients)}; no note of a trusted administrator says why ({said})",
-        remedy="somebody who can open it has rewritten its header: look who could write to the store; "
+        remedy="if the signer of those notes did a rekey, add them as administrator to writers.toml, as is "
+        "said of the notes"
+        if doubtful
+        else "somebody who can open it has rewritten its header: look who could write to the store; "
         "`archiver rekey` seals it to the configured recipients again",
     )
 

@@ -66,6 +66,7 @@ def init(
     from archiver.setup import initialise
     from archiver.setup.contents import default_store
 
+    _refuse_aws_flags(store, region, endpoint_url, profile)
     target = asked_for(config_flag(config)) or config_home() / FILE_NAME
     flags: dict[str, dict[str, Any]] = {
         "store": _given(region=region, endpoint_url=endpoint_url, profile=profile),
@@ -81,6 +82,17 @@ def init(
         _say(made, target)
     for warning in made.warnings:
         output.problem("warning", warning, None, style="1;33")
+
+
+def _refuse_aws_flags(store: str | None, *flags: str | None) -> None:
+    """A mistyped bucket would become a folder, and what was said of a server would go unheard."""
+    from archiver.errors import UsageError
+
+    if any(flags) and not (store or "").lower().startswith("s3:"):
+        raise UsageError(
+            "--region, --endpoint-url and --profile are for buckets, and the store is a folder",
+            remedy="name the bucket as s3://BUCKET/PREFIX, or leave them out",
+        )
 
 
 def _given(**values: Any) -> dict[str, Any]:

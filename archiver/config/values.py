@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, PlainSerializer, StringConstraints
 
 from archiver.config.paths import absolute
-from archiver.errors import UsageError
+from archiver.errors import ConfigError, UsageError
 
 _UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _UNITS |= {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -90,12 +90,19 @@ def _absolute(value: str | Path) -> Path:
 
 def place_of_store(url: str) -> str:
     """A store address with a scheme as it is; a folder as an absolute path."""
+    if url.lower().startswith("s3:") and "://" not in url:
+        raise ConfigError(
+            f"{url!r} is not the address of a bucket",
+            remedy="write it as s3://bucket/prefix; a folder of that name is ./" + url,
+        )
     return url if "://" in url else str(absolute(url))
 
 
 def _store_place(value: object) -> object:
     if not isinstance(value, str) or not value:
         return value
+    if value.lower().startswith("s3:") and not value.lower().startswith("s3://"):
+        raise ValueError(f"{value!r} is not the address of a bucket; write it as s3://bucket/prefix")
     return value if "://" in value else str(_absolute(value))
 
 

@@ -28,7 +28,7 @@ from archiver.model import utc_text
 from archiver.secretfile import write_new_file
 from archiver.setup.remote import kms_options
 from archiver.sign import SigningKey
-from archiver.writers import entry
+from archiver.writers import administrator_entry, entry
 
 T = TypeVar("T")
 
@@ -101,13 +101,15 @@ def describe(identity_file: Path, identity: SecretIdentity, signing_file: Path, 
 
 
 def write_writers(keys: Keys, now: datetime) -> None:
-    """Write the list that trusts this signing key for all runs, unless a list is there."""
+    """Write the list that trusts this signing key for all runs and for notes, unless a list is there."""
     path = keys.writers_file
     try:
         write_new_file(
             path,
             "# Whoever restores elsewhere: --writers with this file, or keys.writers in archiver.toml.\n"
-            + entry(f"key of {utc_text(now)[:10]}", keys.public, None),
+            + entry(name := f"key of {utc_text(now)[:10]}", keys.public, None)
+            + "\n# Whose notes on rewritten headers (`archiver rekey`) are believed.\n"
+            + administrator_entry(name, keys.public),
             mode=0o644,
         )
     except FileExistsError:

@@ -68,7 +68,7 @@ class Setup:
     def require_store_id(self) -> str:
         """The id of the store; `ConfigError` where it has none."""
         if self.store_id is None:
-            raise _no_store(self.store.url, self.settings)
+            raise _no_store(self.store.url, self.settings, "write")
         return self.store_id
 
     def recipients_for(self, run: str, task: str, kind: ObjectKind) -> tuple[Recipient, ...]:
@@ -189,7 +189,7 @@ def _store_id(
             ) from error
         if isinstance(error, StoreUnreachableError):
             raise
-        raise _no_store(store.url, settings) from error
+        raise _no_store(store.url, settings, need) from error
     if settings.store.id is not None and settings.store.id != found:
         raise ContextMismatchError(
             f"the store at {store.url} has the id {found}, but store.id is {settings.store.id}",
@@ -216,7 +216,7 @@ def _configured_id(
     return known, (f"{text}; the configured id {known} counts, and the next archive writes it again",)
 
 
-def _no_store(url: str, settings: Settings) -> ConfigError:
+def _no_store(url: str, settings: Settings, need: Literal["read", "write"]) -> ConfigError:
     target = config_home() / FILE_NAME
     taken = settings.file is not None or exists(target)
     flags = [
@@ -226,6 +226,8 @@ def _no_store(url: str, settings: Settings) -> ConfigError:
         *(("--config", "FILE") if taken else ()),
     ]
     remedy = f"`{shlex.join(['archiver', 'init', url, *flags])}` makes one"
+    if need == "read":
+        remedy = f"check the address; if nothing was ever archived there, {remedy}"
     if taken:
         remedy += ", where FILE is the new configuration to write"
     return ConfigError(f"there is no store at {url}", remedy=remedy)

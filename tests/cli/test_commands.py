@@ -131,7 +131,7 @@ def test_a_newcomer_at_a_terminal(command: Command, home: Path, work: Path) -> N
     planned = command("restore", RUN, "--plan", terminal=True)
     assert planned.code == 3
     assert "1 commit ahead" in planned.out
-    assert f"archiver restore {RUN} --accept git_commit" in planned.out
+    assert "the same without --plan, with --accept git_commit" in planned.out
     refused = command("restore", RUN, terminal=True)
     assert refused.code == 3
     assert not (data_home() / "restored").exists()
