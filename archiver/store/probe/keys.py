@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from archiver.store.s3.client import S3
+from archiver.store.s3.contents import objects_of
 
 
 def keys(s3: S3) -> Iterator[str]:
@@ -14,7 +15,7 @@ def keys(s3: S3) -> Iterator[str]:
     """
     prefix = s3.address.prefix
     for page in s3.pages("list_objects_v2", Prefix=prefix):
-        for item in page.get("Contents", ()):
+        for item in objects_of(page):
             key = str(item["Key"]).removeprefix(prefix)
             if key:
                 yield key
