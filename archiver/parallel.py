@@ -23,7 +23,12 @@ _PATIENCE = 5.0
 
 
 def in_order(
-    work: Callable[[Item], Result], items: Iterable[Item], *, workers: int, ahead: int | None = None
+    work: Callable[[Item], Result],
+    items: Iterable[Item],
+    *,
+    workers: int,
+    ahead: int | None = None,
+    patience: float = _PATIENCE,
 ) -> Generator[Result]:
     """`work(item)` for each item, by up to `workers` threads, in the order of the items.
 
@@ -31,13 +36,13 @@ def in_order(
     thread of its own, so that slow `items` are fetched while others are worked on. What `work` or `items`
     raises is raised at its place. With one worker all is done by the caller, when it asks.
 
-    The threads end when the generator ends or is closed; an interruption (Ctrl-C) does not wait for them.
+    The threads end when the generator ends or is closed, which waits up to `patience` seconds for what is
+    under way; an interruption (Ctrl-C) does not wait for them.
     """
     if workers <= 1:
         yield from map(work, items)
         return
     line = _Line(work, items, workers, ahead or 4 * workers)
-    patience = _PATIENCE
     try:
         yield from line.results()
     except (Exception, GeneratorExit):
@@ -111,10 +116,13 @@ class _Line(Generic[Item, Result]):
 
     def _labour(self) -> None:
         while (task := self._todo.get()) is not None:
-            item, coming = task
-            if self._unwanted:
-                continue
-            try:
-                coming.set_result(self._work(item))
-            except BaseException as error:
-                coming.set_exception(error)
+            self._do(*task)
+            del task  # While it waits for the next one, it keeps nothing of this one.
+
+    def _do(self, item: Item, coming: Future[Result]) -> None:
+        if self._unwanted:
+            return
+        try:
+            coming.set_result(self._work(item))
+        except BaseException as error:
+            coming.set_exception(error)

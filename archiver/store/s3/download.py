@@ -6,12 +6,12 @@ import errno
 import os
 import threading
 from collections.abc import Iterator
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from archiver.errors import InputNotFoundError, LimitExceededError, StoreError, StoreFullError
+from archiver.parallel import in_order
 from archiver.store.base import ObjectInfo
 from archiver.store.s3.client import S3, info_of
 from archiver.store.s3.read import ObjectReader
@@ -28,13 +28,15 @@ def download(s3: S3, name: str, into: Path, *, limit: int) -> ObjectInfo:
 
     The first range says how large the object is; no checksum is compared, since stores keep none of ranges.
     """
-    with ObjectReader(s3, name, end=RANGE) as first:
+    with ExitStack() as opened:
+        first = opened.enter_context(ObjectReader(s3, name, end=RANGE))
         if not first.answer:  # there is no byte to begin at
             info = info_of(name, s3.call("head_object", name))
         else:
             info = info_of(name, {**first.answer, "ContentLength": _total(first)})
         refuse_larger(info, limit)
         with _new_file(into) as handle:
+            opened.pop_all()  # From here on it is closed by the thread that reads it, which may hang there.
             _fill(s3, info, first, _Target(handle, into))
     return info
 
@@ -54,22 +56,39 @@ class _Target:
     def __init__(self, handle: int, path: Path) -> None:
         self._handle = handle
         self._path = path
-        self.given_up = threading.Event()
+        self._lock = threading.Lock()
+        self._given_up = False
+
+    def give_up(self) -> None:
+        """No thread begins or goes on to write; the file may be closed."""
+        with self._lock:
+            self._given_up = True
 
     def copy(self, reader: ObjectReader, at: int, end: int) -> None:
         """Write what `reader` gives to the place between `at` and `end`."""
+        with self._lock:
+            if self._given_up:
+                return
+            # Its own, so that a thread that nobody waits for writes into no file that was opened after.
+            handle = os.dup(self._handle)
+        try:
+            self._copy(handle, reader, at, end)
+        finally:
+            os.close(handle)
+
+    def _copy(self, handle: int, reader: ObjectReader, at: int, end: int) -> None:
         buffer = bytearray(min(_BLOCK, end - at))
-        while at < end and not self.given_up.is_set():
+        while at < end and not self._given_up:
             count = reader.readinto(memoryview(buffer)[: end - at])
             if not count:
                 raise StoreError("the store gave less of the object than it has", remedy="run it again")
-            self._write(memoryview(buffer)[:count], at)
+            self._write(handle, memoryview(buffer)[:count], at)
             at += count
 
-    def _write(self, rest: memoryview, at: int) -> None:
+    def _write(self, handle: int, rest: memoryview, at: int) -> None:
         while rest:
             try:
-                count = os.pwrite(self._handle, rest, at)
+                count = os.pwrite(handle, rest, at)
             except OSError as error:
                 raise _unwritable(self._path, error) from error
             rest = rest[count:]
@@ -79,20 +98,21 @@ class _Target:
 def _fill(s3: S3, info: ObjectInfo, first: ObjectReader, target: _Target) -> None:
     def fetch(start: int) -> None:
         end = min(start + RANGE, info.size)
-        with ObjectReader(s3, info.name, start=start, end=end, etag=info.etag) as reader:
-            target.copy(reader, start, end)
-
-    with ThreadPoolExecutor(s3.options.aws.parallel) as pool:
-        work = [pool.submit(target.copy, first, 0, min(RANGE, info.size))]
-        work += [pool.submit(fetch, start) for start in range(RANGE, info.size, RANGE)]
         try:
-            done, _ = wait(work, return_when=FIRST_EXCEPTION)
-            for each in done:
-                each.result()
+            with (
+                ObjectReader(s3, info.name, start=start, end=end, etag=info.etag) if start else first
+            ) as reader:
+                target.copy(reader, start, end)
         except BaseException:
-            target.given_up.set()
-            pool.shutdown(wait=False, cancel_futures=True)
+            target.give_up()
             raise
+
+    starts = range(0, max(1, info.size), RANGE)
+    try:
+        for _ in in_order(fetch, starts, workers=min(s3.options.aws.parallel, len(starts))):
+            pass
+    finally:
+        target.give_up()
 
 
 def _total(first: ObjectReader) -> int:

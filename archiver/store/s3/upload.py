@@ -10,9 +10,8 @@ from __future__ import annotations
 import io
 import math
 import secrets
-from collections import deque
+import threading
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
@@ -20,6 +19,7 @@ from urllib.parse import urlencode
 
 from archiver.aws.door import crc64nvme
 from archiver.errors import AlreadyExistsError, LimitExceededError, ObjectNotFoundError, StoreError
+from archiver.parallel import in_order
 from archiver.store.base import ObjectInfo
 from archiver.store.s3 import parts, uploads
 from archiver.store.s3.client import S3, class_of, date_of, info_of
@@ -28,6 +28,9 @@ from archiver.store.s3.request import ConditionFailedError, ConflictError, NoSuc
 from archiver.store.tries import Tries
 
 MAX_PARTS: Final = 10_000
+_TO_THE_END: Final = 86_400.0
+_MOMENT: Final = 5.0
+"""Seconds that an interruption (Ctrl-C) waits for an upload to be aborted."""
 _AT_A_TIME: Final = 3
 """Parts under way; one more is being filled, so four are in memory."""
 
@@ -103,8 +106,11 @@ def _in_parts(s3: S3, what: Put, pieces: Iterator[io.BytesIO]) -> ObjectInfo:
         crc, size = upload.send(pieces)
         own = Own(token, size, crc)
         return _completed(s3, what, own, upload)
-    except BaseException:
+    except Exception:
         upload.abort()
+        raise
+    except BaseException:
+        upload.abort(within=_MOMENT)
         raise
 
 
@@ -144,29 +150,34 @@ class _Upload:
     def send(self, pieces: Iterator[io.BytesIO]) -> tuple[int, int]:
         """Send all parts, a few at a time; returns the CRC-64/NVME of them all and their bytes."""
         crc = size = 0
-        under_way: deque[Future[dict[str, Any]]] = deque()
-        with ThreadPoolExecutor(min(_AT_A_TIME, self._s3.options.aws.parallel)) as pool:
-            try:
-                for number, part in enumerate(pieces, start=1):
-                    self._refuse_too_many(number)
-                    while len(under_way) >= _AT_A_TIME:
-                        self.done.append(under_way.popleft().result())
-                    under_way.append(pool.submit(self._send, number, part))
-                    crc = crc64nvme(part.getbuffer(), crc)
-                    size += part.getbuffer().nbytes
-                    del part  # it belongs to the thread that sends it, which lets it go
-                self.done.extend(sent.result() for sent in under_way)
-            except BaseException:
-                for sent in under_way:
-                    sent.cancel()
-                raise
+
+        def numbered() -> Iterator[tuple[int, io.BytesIO]]:
+            nonlocal crc, size
+            for number, part in enumerate(pieces, start=1):
+                self._refuse_too_many(number)
+                crc = crc64nvme(part.getbuffer(), crc)
+                size += part.getbuffer().nbytes
+                yield number, part
+                del part  # it belongs to the thread that sends it, which lets it go
+
+        # All that are under way end before the upload is aborted: later ones would come into being again.
+        workers = min(_AT_A_TIME, self._s3.options.aws.parallel)
+        self.done.extend(
+            in_order(self._send, numbered(), workers=workers, ahead=_AT_A_TIME, patience=_TO_THE_END)
+        )
         return crc, size
 
-    def abort(self) -> None:
-        """Give the upload and its parts up; what stays because that fails too is tidied later."""
-        uploads.abort(self._s3, self._name, self.id)
+    def abort(self, within: float | None = None) -> None:
+        """Give the upload and its parts up; what stays because that fails too is tidied later.
 
-    def _send(self, number: int, part: io.BytesIO) -> dict[str, Any]:
+        `within` are the seconds after which it goes on alone.
+        """
+        work = threading.Thread(target=uploads.abort, args=(self._s3, self._name, self.id), daemon=True)
+        work.start()
+        work.join(within)
+
+    def _send(self, numbered: tuple[int, io.BytesIO]) -> dict[str, Any]:
+        number, part = numbered
         checksum = parts.of_part(part.getbuffer(), self._s3.options.checksums)
         answer = self._s3.call(
             "upload_part",
