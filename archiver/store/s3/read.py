@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from archiver.aws.door import FAILURES
@@ -11,10 +13,13 @@ from archiver.errors import ObjectNotFoundError, StoreError
 from archiver.store.s3.check import Check, check_of
 from archiver.store.s3.client import S3
 from archiver.store.s3.failures import unanswered
+from archiver.store.s3.promised import Promised, promised
 from archiver.store.s3.request import ConditionFailedError, PastEndError, damaged
 from archiver.store.tries import Tries
 
 BUFFER: Final = 1 << 18
+PROGRESS: Final = 1 << 16
+"""Bytes that have to come between two broken connections for the second to count as a first one."""
 
 
 class ObjectReader(io.RawIOBase):
@@ -33,9 +38,10 @@ class ObjectReader(io.RawIOBase):
         self._end = end
         self._etag = etag
         self._body: Any = None
-        self._end_of_answer = start
         self._check: Check | None = None
-        self.answer = self._ask()
+        self._tries = self._new_tries()
+        self._broke_at = start
+        self.answer = self._begin()
         """What the store said of the object; empty where it begins behind the end."""
 
     def readable(self) -> bool:
@@ -58,20 +64,66 @@ class ObjectReader(io.RawIOBase):
             self._body.close()
         super().close()
 
+    def _begin(self) -> dict[str, Any]:
+        """Ask for the first time: what the answer promises, it is held to when it has to be asked again."""
+        self._promised = Promised(self._at, None)
+        try:
+            answer = self._ask()
+        except PastEndError:
+            return {}
+        with self._closing_what_is_refused():
+            self._refuse_another_version(answer)
+            self._promised = promised(self._name, answer, self._at, self._end)
+            self._etag = answer.get("ETag")
+            if "ContentRange" not in answer:
+                self._check = check_of(answer)
+        return answer
+
+    def _go_on(self) -> None:
+        """Ask for what is still missing of what the first answer promised."""
+        try:
+            answer = self._ask()
+        except PastEndError as error:
+            raise self._changed() from error
+        with self._closing_what_is_refused():
+            self._refuse_another_version(answer)
+            if promised(self._name, answer, self._at, self._end) != self._promised:
+                raise self._changed()
+
     def _read_some(self, buffer: Any) -> int:
-        tries = Tries(self._s3.options.aws.attempts, math.inf)
         while True:
             try:
                 count = int(self._body.readinto(buffer))
-                if count or self._at >= self._end_of_answer:
-                    return count
-                raise ConnectionResetError("the body ended early")  # as if the network had said so
             except FAILURES as error:
-                self._body.close()
-                meant = unanswered(error, self._s3.request("get_object", self._name))
-                meant.__cause__ = error
-                tries.wait_after(meant)
-                self._ask()
+                if self._is_whole():
+                    return 0
+                self._wait_after(error)
+            else:
+                if self._at + count > self._promised.end:
+                    raise StoreError(
+                        f"the store gave more of object {self._name} than it said",
+                        remedy="run it again; if it stays so, use another server",
+                    )
+                if count or self._is_whole():
+                    return count
+                self._wait_after(ConnectionResetError("the body ended early"))
+            self._go_on()
+
+    def _is_whole(self) -> bool:
+        return self._at >= self._promised.end
+
+    def _wait_after(self, error: Exception) -> None:
+        """Pause before going on. Who gained much has all tries again; a byte each time does not count."""
+        self._body.close()
+        meant = unanswered(error, self._s3.request("get_object", self._name))
+        meant.__cause__ = error
+        if self._at - self._broke_at >= PROGRESS:
+            self._tries = self._new_tries()
+        self._broke_at = self._at
+        self._tries.wait_after(meant)
+
+    def _new_tries(self) -> Tries:
+        return Tries(self._s3.options.aws.attempts, math.inf)
 
     def _ask(self) -> dict[str, Any]:
         """Ask for the bytes from here on, of the version that was read so far."""
@@ -82,23 +134,24 @@ class ObjectReader(io.RawIOBase):
             params["IfMatch"] = self._etag
         try:
             answer = self._s3.call("get_object", self._name, **params)
-        except PastEndError:
-            return {}
         except (ConditionFailedError, ObjectNotFoundError) as error:
             if self._etag is None:
                 raise
-            raise StoreError(
-                f"object {self._name} was changed while it was read", remedy="run it again"
-            ) from error
+            raise self._changed() from error
         self._body = answer["Body"]
-        self._etag = answer.get("ETag")
-        self._end_of_answer = self._at + int(answer["ContentLength"])
-        if "Range" not in params:
-            self._check = check_of(answer)
-        elif not str(answer.get("ContentRange")).startswith(f"bytes {self._at}-"):
-            self._body.close()
-            raise StoreError(
-                f"the store did not give the part of object {self._name} that was asked for",
-                remedy="it, or a proxy before it, ignores ranges: use another",
-            )
         return answer
+
+    def _refuse_another_version(self, answer: dict[str, Any]) -> None:
+        if self._etag is not None and answer.get("ETag") != self._etag:
+            raise self._changed()
+
+    @contextmanager
+    def _closing_what_is_refused(self) -> Iterator[None]:
+        try:
+            yield
+        except StoreError:
+            self._body.close()
+            raise
+
+    def _changed(self) -> StoreError:
+        return StoreError(f"object {self._name} was changed while it was read", remedy="run it again")

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from archiver.errors import AlreadyExistsError, DamagedError, StoreError, StoreUnreachableError
+from archiver.errors import (
+    AlreadyExistsError,
+    ArchiverError,
+    DamagedError,
+    StoreError,
+    StoreUnreachableError,
+)
 
 
 class ConditionFailedError(AlreadyExistsError):
@@ -65,6 +73,29 @@ _ACTIONS = {
     "delete_object": "s3:DeleteObject",
     "list_objects_v2": "s3:ListBucket",
 }
+
+
+UNREADABLE: Final = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What reading an answer raises that lacks what it must have, or has it in another shape."""
+
+
+def not_understood(what: str) -> StoreError:
+    """The error for an answer that cannot be read; `what` it is about."""
+    return StoreError(
+        f"the server's answer to a request for {what} cannot be understood",
+        remedy="check that store.endpoint_url is that of an S3 server and that no proxy changes its answers",
+    )
+
+
+@contextmanager
+def understood(what: str) -> Iterator[None]:
+    """Around what takes an answer apart: raises `StoreError` where it is not as it must be."""
+    try:
+        yield
+    except ArchiverError:
+        raise
+    except UNREADABLE as error:
+        raise not_understood(what) from error
 
 
 SEND_AGAIN: Final = (
