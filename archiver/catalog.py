@@ -19,13 +19,14 @@ from archiver.errors import (
     MissingRecordError,
     NoSuchRunError,
     ObjectNotFoundError,
+    RefusedError,
     StoreUnreachableError,
 )
 from archiver.model.record import Record
 from archiver.notes import Notes
 from archiver.parallel import in_order
 from archiver.records import Link
-from archiver.store import ObjectInfo, Remote
+from archiver.store import ObjectInfo, ObjectStore, Remote
 
 if TYPE_CHECKING:
     from archiver.setup import Setup
@@ -183,6 +184,8 @@ class Catalog:
             raise ContextMismatchError(
                 f"record {seq} of run {run} belongs to store {link.record.store}, not to {expected}"
             )
+        if self._setup.writers.distrusts(link.record.writer):
+            demand_unchanged(info, self._setup.store)
         return Entry(link.record, link.sha256, link.seal, info, self.notes.judge(link, info))
 
     def _fetch(self, found: _Found) -> _Fetched:
@@ -236,6 +239,21 @@ def _in_groups(fetched: Iterator[_Fetched]) -> Iterator[_Fetched]:
     """Some at a time, so that they are opened in a row: between requests that takes twice as long."""
     while group := list(islice(fetched, GROUP)):
         yield from group
+
+
+def demand_unchanged(info: ObjectInfo, store: ObjectStore) -> None:
+    """`RefusedError` if the object is no longer the one that was listed, whose time it is judged by.
+
+    Who holds a stolen key could else put a forgery under an old name between the list and the reading, and
+    have it judged by the time of what was there before.
+    """
+    found = store.head(info.name)
+    if (found.size, found.modified, found.etag) != (info.size, info.modified, info.etag):
+        raise RefusedError(
+            f"{info.name} was changed while it was looked at",
+            remedy="run it again; if nobody rewrites the run with `archiver rekey` now, look who could write "
+            "to the store",
+        )
 
 
 def _check_link(link: Link, before: Link | None) -> None:

@@ -117,6 +117,10 @@ class Writers:
         )
         return self._begun(fitting, f"run {run} was written", at)
 
+    def distrusts(self, public: str) -> bool:
+        """Whether signatures of this key count only up to some time."""
+        return any(writer.key == public and writer.distrusted_after is not None for writer in self.trusted)
+
     def judge_administrator(self, public: str, where: str, at: datetime) -> str:
         """The name of the administrator whose note `where` is, when the store got it at that moment.
 

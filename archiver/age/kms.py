@@ -46,6 +46,9 @@ from archiver.errors import (
 TYPE = f"{LABEL}/aws-kms"
 VERSION = "v1"
 
+MAX_STANZAS = 16
+"""Stanzas of one key and its replicas in a header that is opened: each can cost a call of KMS."""
+
 _INFO = TYPE.encode("ascii")
 _SALT_SIZE = 32
 _LENGTH_SIZE = 2
@@ -121,6 +124,10 @@ class KmsIdentity:
         """The file key; raises what KMS fails with, and before it is asked `ContextMismatchError`."""
         # All are checked before one is tried, so that what a file is does not depend on who opens it.
         mine = [wrapped for wrapped in wrapped_keys(stanzas) if wrapped.arn.family == self.arn.family]
+        if len(mine) > MAX_STANZAS:
+            raise HeaderError(
+                f"it has {len(mine)} stanzas of {self.arn} and its replicas, more than {MAX_STANZAS}"
+            )
         mine.sort(key=lambda wrapped: wrapped.arn != self.arn)  # before those of its replicas
         failures: list[ArchiverError] = []
         for wrapped in mine:

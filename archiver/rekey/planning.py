@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, BinaryIO
 
 from archiver import age, layout
-from archiver.catalog import Catalog, Chain
+from archiver.catalog import Catalog, Chain, demand_unchanged
 from archiver.errors import ArchiverError, KmsUnreachableError, ObjectNotFoundError, StoreError
 from archiver.parallel import in_order
 from archiver.recipients import to_seal_to
@@ -154,5 +154,6 @@ class _Look:
         fits = seal.is_for(self._wanted)
         written = info.modified
         if not fits:
+            demand_unchanged(info, self._setup.store)  # the note will vouch for this time and this digest
             written = self.catalog.notes.written(self._run, info.name, seal.payload_sha256, written)
         return Target(info.name, kind, info.size, seal.recipients, seal.payload_sha256, written), fits

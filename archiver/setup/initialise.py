@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shlex
 from dataclasses import dataclass
 from datetime import datetime
 from io import BytesIO
@@ -19,6 +20,7 @@ from archiver.errors import (
     KeyUnavailableError,
     ObjectNotFoundError,
     UnfencedStoreError,
+    UsageError,
 )
 from archiver.secretfile import write_new_file
 from archiver.setup import contents, fencing, keys
@@ -105,6 +107,7 @@ def _look(store: ObjectStore, config: Path | None, settings: Settings) -> str | 
         )
     if not named and not nameless:
         contents.refuse_other_contents(store, settings)
+    _refuse_other_kind(settings)
     missing = [path for path in _files(settings) if not exists(path)]
     if missing and contents.holds_objects(store):
         raise KeyUnavailableError(
@@ -113,6 +116,17 @@ def _look(store: ObjectStore, config: Path | None, settings: Settings) -> str | 
             remedy="restore your backup of the keys, or choose a new place for a new store",
         )
     return settings.store.id if nameless else None
+
+
+def _refuse_other_kind(settings: Settings) -> None:
+    """A new identity is an X25519 one, which never stands beside post-quantum recipients."""
+    identity = _files(settings)[0]
+    if not exists(identity) and any(recipient.labels() for recipient in keys.recipients(settings, ())):
+        raise UsageError(
+            "a post-quantum recipient never stands beside an X25519 identity, which init would make",
+            remedy="make a post-quantum identity first, with `archiver keygen --pq --into "
+            f"{shlex.quote(str(identity.parent))}`; then init again",
+        )
 
 
 def _fenced(store: ObjectStore, probes: Probes, settings: Settings) -> fencing.Fencing:

@@ -344,3 +344,16 @@ def test_an_identity_without_a_context_asks_nothing(service: LocalKms, sealed) -
     bound = age.bind_identities([age.KmsIdentity(ARN, DataKeys(service)), ANNA], BUNDLE)
     assert bound[1] is ANNA
     age.unseal(bound, BytesIO(data)).close()
+
+
+def test_one_object_costs_few_calls(service: LocalKms, sealed) -> None:
+    data = sealed([recipient(service)], b"x")
+    stanza = stanza_of(data)
+    garbage = [
+        replace(stanza, body=stanza.body[:2] + bytes([number]) * (len(stanza.body) - 2))
+        for number in range(kms.MAX_STANZAS + 1)
+    ]
+    forged = header.make(tuple(garbage), bytes(16)).marshal() + bytes(64)
+    before = service.calls.copy()
+    assert isinstance(raised(identities(service), forged), HeaderError)
+    assert service.calls == before

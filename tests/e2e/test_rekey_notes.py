@@ -393,7 +393,9 @@ def test_an_ordinary_plan_asks_for_no_notes(saved: Setup) -> None:
     ordinary = asked(saved)
     assert not [call for call in ordinary if call[1].startswith(layout.NOTES)]
     timed = distrusting(saved, LEAK, OPS.public)
-    assert asked(timed) == ordinary
+    # Whether each record is still the one that was listed matters where its time does.
+    looks = [("head", layout.record_name(RUN, seq)) for seq in (1, 2)]
+    assert [call for call in asked(timed) if tuple(call[:2]) not in looks] == ordinary
     setup = to(saved, NEW)
     done(setup)
     assert [call[0] for call in asked(setup)] == [call[0] for call in ordinary]
