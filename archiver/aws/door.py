@@ -16,9 +16,11 @@ import botocore.session
 import urllib3
 from awscrt import checksums
 from botocore import UNSIGNED
+from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.loaders import create_loader
+from botocore.parsers import ResponseParserError
 from botocore.utils import parse_timestamp
 
 from archiver.aws.options import AwsOptions
@@ -26,6 +28,7 @@ from archiver.aws.options import AwsOptions
 __all__ = [
     "FAILURES",
     "UNSIGNED",
+    "AWSRequest",
     "BotoCoreError",
     "ClientError",
     "client",
@@ -34,7 +37,10 @@ __all__ = [
     "credentials_from",
 ]
 
-FAILURES: Final = (ClientError, BotoCoreError, urllib3.exceptions.HTTPError, HTTPException, OSError)
+FAILURES: Final = (
+    *(ClientError, BotoCoreError, ResponseParserError),
+    *(urllib3.exceptions.HTTPError, HTTPException, OSError),
+)
 """What calls of boto3, and reading what they give, raise when the service or the network fails."""
 
 _LOADER = create_loader()

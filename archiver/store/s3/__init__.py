@@ -78,6 +78,9 @@ class S3Store:
         It is asked for without a range, so that its checksum comes along; of one that is too large nothing is
         taken from the connection.
         """
+        found = self._s3.quickly(name, limit)
+        if found is not None:
+            return found
         with ObjectReader(self._s3, name) as reader:
             download.refuse_larger(info_of(name, reader.answer), limit)
             return reader.readall()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, get_args
@@ -17,7 +18,8 @@ from archiver.store.s3 import contents
 from archiver.store.s3.address import Address
 from archiver.store.s3.answers import answered
 from archiver.store.s3.failures import unanswered
-from archiver.store.s3.request import PastEndError, Request
+from archiver.store.s3.quick import QuickReads
+from archiver.store.s3.request import UNREADABLE, PastEndError, Request, not_understood, understood
 
 CLASS_TAG: Final = "archiver-class"
 """The key of the tag that holds an object's retention class; lifecycle rules name it."""
@@ -31,32 +33,41 @@ class S3:
     def __init__(self, address: Address, options: S3Options) -> None:
         self.address = address
         self.options = options
-        self._client: tuple[int, Any] | None = None
+        self._client: tuple[int, Any, QuickReads] | None = None
 
     def call(self, operation: str, name: str | None = None, **params: Any) -> dict[str, Any]:
         """Carry the operation out on the object, or on the bucket; errors are those of this package."""
         if name is not None:
             params["Key"] = self.address.key(name)
         request = self.request(operation, name)
-        method = getattr(self._of_this_process(request), operation)
-        try:
+        method = getattr(self._of_this_process(request)[0], operation)
+        with self._translated(request):
             answer: dict[str, Any] = method(Bucket=self.address.bucket, **params)
-        except ClientError as error:
-            raise self._explained(error, request) from error
-        except FAILURES as error:
-            raise unanswered(error, request) from error
         return answer
 
     def pages(self, operation: str, **params: Any) -> Iterator[dict[str, Any]]:
         """The answers of an operation on the bucket that answers in pages."""
         request = self.request(operation, None)
-        paginator = self._of_this_process(request).get_paginator(operation)
-        try:
+        paginator = self._of_this_process(request)[0].get_paginator(operation)
+        with self._translated(request):
             yield from paginator.paginate(Bucket=self.address.bucket, **params)
+
+    @contextmanager
+    def _translated(self, request: Request) -> Iterator[None]:
+        """Around everything that boto3 does: what it raises, as errors of this package."""
+        try:
+            yield
         except ClientError as error:
-            raise answered(error, request) from error
+            raise self._explained(error, request) from error
         except FAILURES as error:
             raise unanswered(error, request) from error
+        except UNREADABLE as error:
+            raise not_understood(request.what) from error
+
+    def quickly(self, name: str, limit: int) -> bytes | None:
+        """A small object whole, if nothing stands against it; None: ask for it in the ordinary way."""
+        quick = self._of_this_process(self.request("get_object", name))[1]
+        return quick.read(self.address.key(name), limit)
 
     def request(self, operation: str, name: str | None) -> Request:
         """The call as an error names it."""
@@ -65,17 +76,19 @@ class S3:
     def tags(self, name: str) -> dict[str, str]:
         """All tags of the object."""
         answer = self.call("get_object_tagging", name)
-        return {str(tag["Key"]): str(tag["Value"]) for tag in answer.get("TagSet", [])}
+        with understood(f"object {name}"):
+            return {str(tag["Key"]): str(tag["Value"]) for tag in answer.get("TagSet", [])}
 
-    def _of_this_process(self, request: Request) -> Any:
+    def _of_this_process(self, request: Request) -> tuple[Any, QuickReads]:
         """The client. Two threads may each make one at first; that costs a moment and nothing else.
 
         One inherited over a fork is dropped: its connections are the parent's, and stay open there.
         """
         held = self._client
         if held is None or held[0] != os.getpid():
-            held = self._client = (os.getpid(), self._made(request))
-        return held[1]
+            made = self._made(request)
+            held = self._client = (os.getpid(), made, QuickReads(made))
+        return held[1:]
 
     def _made(self, request: Request) -> Any:
         try:
@@ -118,18 +131,27 @@ def class_of(tags: dict[str, str]) -> RetentionClass | None:
 
 def info_of(name: str, answer: dict[str, Any], retention: RetentionClass | None = None) -> ObjectInfo:
     """The object as the answer to a HEAD or a GET of all of it has it."""
-    return ObjectInfo(
-        name,
-        int(answer["ContentLength"]),
-        answer["LastModified"].astimezone(UTC),
-        retention,
-        answer.get("ETag"),
-    )
+    with understood(f"object {name}"):
+        return ObjectInfo(
+            name,
+            size_of(answer["ContentLength"]),
+            answer["LastModified"].astimezone(UTC),
+            retention,
+            answer.get("ETag"),
+        )
+
+
+def size_of(value: Any) -> int:
+    """A number of bytes in an answer; `ValueError` if it is none."""
+    size = int(value)
+    if size < 0:
+        raise ValueError
+    return size
 
 
 def date_of(answer: dict[str, Any]) -> datetime:
     """When the server answered, by its clock; by this machine's where it says nothing."""
     try:
         return parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"]).astimezone(UTC)
-    except (KeyError, TypeError, ValueError):
+    except UNREADABLE:
         return datetime.now(UTC)
