@@ -21,7 +21,7 @@ from archiver.setup.remote import is_remote, store_options
 from archiver.store import ObjectStore, open_store
 
 MAX_STORE_DOCUMENT = 4096
-_HARMLESS = {".tmp", "lost+found", f".{layout.STORE}.class"}
+_HARMLESS = {".tmp", "lost+found", layout.STORE, f".{layout.STORE}.class"}
 """What an empty store (also one whose making was ended half-way) and an empty file system hold."""
 
 
@@ -98,9 +98,11 @@ def refuse_other_contents(store: ObjectStore, settings: Settings) -> None:
 
 
 def _strangers(store: ObjectStore, settings: Settings) -> Iterator[str]:
-    """What no store begins with. Probes stay where nobody may delete, or where init was ended half-way."""
+    """What no store begins with. Probes stay where nobody may delete, or where init was ended half-way; a
+    name that was not there a moment ago is that of another init, which makes the same store.
+    """
     if is_remote(store):
-        yield from (key for key in _keys(store, settings) if not layout.is_probe(key))
+        yield from (key for key in _keys(store, settings) if not layout.is_probe(key) and key != layout.STORE)
         return
     try:
         found = sorted(entry.name for entry in _folder(store).iterdir())

@@ -177,7 +177,7 @@ class FaultProxy:
         return await self._at_fault(client, server, head, request, fault)
 
     async def _at_fault(self, client: Pipe, server: Pipe, head: Head, request: Request, fault: Fault) -> bool:
-        if fault.kind in ("refuse", "reset before", "hang") and fault.do:
+        if fault.kind in ("pass", "refuse", "reset before", "hang") and fault.do:
             fault.do(request)
         if fault.kind == "refuse":
             await _refuse(client, head, request, fault)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from servers.lying import BUCKET, LyingServer
+from servers.proxy import Fault, FaultProxy
 from servers.seaweed import Seaweed
 
 from archiver import age, layout
@@ -131,6 +132,22 @@ def test_where_init_was_ended_half_way_it_goes_on(seaweed: Seaweed, s3_url: str)
     seaweed.client().put_object(Bucket=bucket, Key=f"{prefix}/{probe}", Body=b"probe")
     seaweed.client().put_object(Bucket=bucket, Key=f"{prefix}/", Body=b"")  # as consoles show a folder
     assert init(s3_url, endpoint_url=seaweed.endpoint).new_store
+
+
+def test_another_init_at_the_same_moment_makes_the_same_store(seaweed: Seaweed, s3_url: str) -> None:
+    """It names the store after this one has found no name, and before it looks what else is there."""
+    others: list[Initialised] = []
+    with FaultProxy(seaweed.port) as proxy:
+        proxy.script(
+            Fault(
+                "pass",
+                path="delimiter=/",
+                do=lambda _: others.append(init(s3_url, endpoint_url=seaweed.endpoint)),
+            )
+        )
+        made = init(s3_url, endpoint_url=proxy.endpoint)
+    assert (others[0].new_store, made.new_store) == (True, False)
+    assert made.store_id == others[0].store_id
 
 
 @pytest.mark.parametrize("key", ["notes.txt", "My holiday/1 (2).jpg", "effects/run/x", "records"])
