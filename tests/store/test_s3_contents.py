@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from servers.seaweed import Seaweed
 
+from archiver.errors import StoreError
 from archiver.store.s3 import contents
 
 KEYS = ["a", "b/c d", "b/e&f", "b/<g>", "b/h+i%20j", "é/k", "é/\U0001f600", 'l"m', "n'o"]
@@ -50,7 +51,8 @@ SPACE = ' xmlns="http://s3.amazonaws.com/doc/2006-03-01/"'
 @pytest.mark.parametrize("space", ["", SPACE])
 def test_with_and_without_a_name_space(space: str) -> None:
     body = f"<ListBucketResult{space}><Name>b</Name>{ITEM.format(TIME, 5)}</ListBucketResult>".encode()
-    answer, found = {"body": body}, dict[str, Any]()
+    answer: dict[str, Any] = {"body": body, "status_code": 200}
+    found: dict[str, Any] = {}
     contents.take_out(answer, found)
     (item,) = contents.objects_of(found)
     assert (item["Key"], item["Size"], item["ETag"]) == ("k", 5, '"e"')
@@ -61,7 +63,6 @@ def test_with_and_without_a_name_space(space: str) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        b"",
         b"busy",
         b"<Error><Code>SlowDown</Code></Error>",
         f"<ListBucketResult>{ITEM.format('yesterday', 5)}</ListBucketResult>".encode(),
@@ -70,7 +71,17 @@ def test_with_and_without_a_name_space(space: str) -> None:
         b"<ListBucketResult><Name>b</Name></ListBucketResult>",
     ],
 )
-def test_what_is_no_list_of_objects_is_left_as_it_is(body: bytes) -> None:
-    answer, found = {"body": body}, dict[str, Any]()
+def test_what_names_no_objects_is_left_as_it_is(body: bytes) -> None:
+    answer, found = {"body": body, "status_code": 200}, dict[str, Any]()
     contents.take_out(answer, found)
-    assert (answer, found) == ({"body": body}, {})
+    assert (answer, found) == ({"body": body, "status_code": 200}, {})
+
+
+OTHERS = [b"", b" \n", b"<html><body>Log in</body></html>", b"<ListBuckets/>"]
+
+
+@pytest.mark.parametrize("body", OTHERS)
+def test_what_is_no_list_is_not_taken_for_an_empty_one(body: bytes) -> None:
+    with pytest.raises(StoreError, match="a list of objects cannot be understood"):
+        contents.take_out({"body": body, "status_code": 200}, {})
+    contents.take_out({"body": body, "status_code": 503}, {})

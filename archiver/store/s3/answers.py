@@ -28,6 +28,7 @@ from archiver.errors import (
 )
 from archiver.store.s3.request import (
     SEND_AGAIN,
+    UNREADABLE,
     ConditionFailedError,
     ConflictError,
     NoSuchUploadError,
@@ -65,7 +66,7 @@ def skew_of(told: dict[str, Any], now: datetime | None = None) -> float | None:
     try:
         server = parsedate_to_datetime(told["HTTPHeaders"]["date"])
         return ((now or datetime.now(UTC)) - server).total_seconds()
-    except (KeyError, TypeError, ValueError):
+    except UNREADABLE:
         return None
 
 

@@ -12,21 +12,35 @@ from urllib.parse import unquote_plus
 from xml.etree import ElementTree as Xml
 
 from archiver.aws.door import moment
+from archiver.errors import StoreError
+from archiver.store.s3.request import UNREADABLE, not_understood
 
 EVENT = "before-parse.*.ListObjectsV2"
 """What `take_out` is to be registered for: so it comes before boto3 looks for errors in whole answers."""
+
+_ROOTS = ("ListBucketResult", "Error")
 
 _ASIDE = "ObjectsTakenOut"
 """Where boto3 does not look for them, to decode every key once more."""
 
 
 def take_out(response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: Any) -> None:
-    """Set the objects of the answer aside and leave boto3 the rest; all of what is no list of objects."""
+    """Set the objects of the answer aside and leave boto3 the rest; all of an error and of what is torn.
+
+    `StoreError` for what is something else: boto3 would take it for a list of no objects.
+    """
     try:
         answer = Xml.fromstring(response_dict["body"])  # noqa: S314 - what boto3 does with every answer
-        space = answer.tag.removesuffix("ListBucketResult")
-        found = [_object(item, space) for item in answer.iterfind(f"{space}Contents")]
     except (Xml.ParseError, ValueError):
+        if response_dict["status_code"] < 300 and not response_dict["body"].strip():
+            raise _no_list() from None
+        return
+    if response_dict["status_code"] < 300 and answer.tag.rpartition("}")[2] not in _ROOTS:
+        raise _no_list()
+    space = answer.tag.removesuffix("ListBucketResult")
+    try:
+        found = [_object(item, space) for item in answer.iterfind(f"{space}Contents")]
+    except UNREADABLE:
         return
     if not found:
         return
@@ -42,6 +56,10 @@ def objects_of(page: dict[str, Any]) -> Sequence[dict[str, Any]]:
     """The objects that the page names, with `Key`, `Size`, `LastModified` and mostly `ETag`."""
     found: Sequence[dict[str, Any]] = page.get(_ASIDE) or page.get("Contents", ())
     return found
+
+
+def _no_list() -> StoreError:
+    return not_understood("a list of objects")
 
 
 def _object(item: Xml.Element, space: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Final
 from archiver import safetext
 from archiver.aws.door import BotoCoreError
 from archiver.errors import ArchiverError, ConfigError, StoreDeniedError, StoreUnreachableError
-from archiver.store.s3.request import Request, damaged
+from archiver.store.s3.request import Request, damaged, not_understood
 
 
 def unanswered(error: Exception, request: Request) -> ArchiverError:
@@ -19,6 +19,8 @@ def unanswered(error: Exception, request: Request) -> ArchiverError:
             remedy="log in (`aws sso login`, `aws configure`), or set AWS_PROFILE, store.profile or "
             "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
         )
+    if kinds & {"PaginationError", "ResponseParserError"}:
+        return not_understood(request.what)
     if kinds & {"FlexibleChecksumError", "ChecksumError"}:
         return damaged(request.what, f"does not have the checksum that {request.where} keeps of it")
     if "SSLError" in kinds:

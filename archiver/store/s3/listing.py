@@ -13,8 +13,9 @@ from typing import Any
 
 from archiver.errors import StoreError
 from archiver.store.base import ObjectInfo
-from archiver.store.s3.client import S3
+from archiver.store.s3.client import S3, size_of
 from archiver.store.s3.contents import objects_of
+from archiver.store.s3.request import understood
 
 
 def listed(s3: S3, prefix: str) -> Iterator[ObjectInfo]:
@@ -27,8 +28,9 @@ def _all(s3: S3, start: str) -> Iterator[ObjectInfo]:
     """The whole store, top folder by top folder, so that only what lies in a folder of one of them waits."""
     tops: dict[str, dict[str, Any] | None] = {}
     for page in s3.pages("list_objects_v2", Prefix=start, Delimiter="/"):
-        tops.update((str(item["Key"]), item) for item in objects_of(page))
-        tops.update((str(item["Prefix"]), None) for item in page.get("CommonPrefixes", ()))
+        tops.update(_keyed(s3, page))
+        with understood(f"bucket {s3.address.bucket}"):
+            tops.update((str(item["Prefix"]), None) for item in page.get("CommonPrefixes", ()))
     for key in sorted(tops):
         item = tops[key]
         if item is None:
@@ -39,7 +41,7 @@ def _all(s3: S3, start: str) -> Iterator[ObjectInfo]:
 
 def _below(s3: S3, start: str) -> Iterator[ObjectInfo]:
     pages = s3.pages("list_objects_v2", Prefix=start)
-    items = ((str(item["Key"]), item) for page in pages for item in objects_of(page))
+    items = (item for page in pages for item in _keyed(s3, page))
     last = ""
     for key, item in in_order(items, start.rfind("/") + 1):
         if key <= last:
@@ -50,6 +52,11 @@ def _below(s3: S3, start: str) -> Iterator[ObjectInfo]:
         last = key
         if (name := s3.address.name(key)) is not None:
             yield _info(name, item)
+
+
+def _keyed(s3: S3, page: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    with understood(f"bucket {s3.address.bucket}"):
+        return [(str(item["Key"]), item) for item in objects_of(page)]
 
 
 def in_order(items: Iterable[tuple[str, Any]], depth: int) -> Iterator[tuple[str, Any]]:
@@ -76,5 +83,6 @@ def _is_settled(key: str, now: str) -> bool:
 
 
 def _info(name: str, item: dict[str, Any]) -> ObjectInfo:
-    modified = item["LastModified"].astimezone(UTC)
-    return ObjectInfo(name, int(item["Size"]), modified, etag=item.get("ETag"))
+    with understood(f"object {name}"):
+        modified = item["LastModified"].astimezone(UTC)
+        return ObjectInfo(name, size_of(item["Size"]), modified, etag=item.get("ETag"))

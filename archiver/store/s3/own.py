@@ -51,7 +51,9 @@ def _is_own(s3: S3, name: str, own: Own, head: dict[str, Any]) -> bool:
     token = head.get("Metadata", {}).get(TOKEN)
     if token is not None and token != own.token:
         return False  # even with the same bytes: somebody else put them
-    same = head["ContentLength"] == own.size and _same_checksum(s3, name, own, head, sure=token is not None)
+    same = head.get("ContentLength") == own.size and _same_checksum(
+        s3, name, own, head, sure=token is not None
+    )
     if token is not None and not same:
         raise damaged(f"object {name}", "is not in the store as it was sent")
     return same

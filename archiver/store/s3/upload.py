@@ -24,7 +24,7 @@ from archiver.store.base import ObjectInfo
 from archiver.store.s3 import parts, uploads
 from archiver.store.s3.client import S3, class_of, date_of, info_of
 from archiver.store.s3.own import TOKEN, Own, found_own
-from archiver.store.s3.request import ConditionFailedError, ConflictError, NoSuchUploadError
+from archiver.store.s3.request import ConditionFailedError, ConflictError, NoSuchUploadError, understood
 from archiver.store.tries import Tries
 
 MAX_PARTS: Final = 10_000
@@ -98,7 +98,8 @@ def _in_parts(s3: S3, what: Put, pieces: Iterator[io.BytesIO]) -> ObjectInfo:
     begun = s3.call(
         "create_multipart_upload", what.name, **what.params(token), **parts.of_upload(s3.options.checksums)
     )
-    upload = _Upload(s3, what.name, str(begun["UploadId"]))
+    with understood(f"object {what.name}"):
+        upload = _Upload(s3, what.name, str(begun["UploadId"]))
     if begun["ResponseMetadata"].get("RetryAttempts"):
         # An attempt may have begun an upload whose answer was lost.
         uploads.abort_others(s3, what.name, upload.id)
@@ -187,7 +188,8 @@ class _Upload:
             Body=parts.sendable(part),
             **checksum,
         )
-        return {"PartNumber": number, "ETag": answer["ETag"], **checksum}
+        with understood(f"object {self._name}"):
+            return {"PartNumber": number, "ETag": answer["ETag"], **checksum}
 
     def _refuse_too_many(self, number: int) -> None:
         if number > MAX_PARTS:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from archiver.errors import ArchiverError
 from archiver.store.s3.client import S3
-from archiver.store.s3.request import NoSuchUploadError
+from archiver.store.s3.request import NoSuchUploadError, understood
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +24,13 @@ class Unfinished:
 def unfinished(s3: S3, prefix: str = "") -> Iterator[Unfinished]:
     """The unfinished uploads of objects whose names start with `prefix`."""
     for page in s3.pages("list_multipart_uploads", Prefix=s3.address.key_start(prefix)):
-        for upload in page.get("Uploads", ()):
-            name = s3.address.name(str(upload["Key"]))
-            if name is not None:
-                yield Unfinished(name, str(upload["UploadId"]), upload["Initiated"].astimezone(UTC))
+        with understood(f"bucket {s3.address.bucket}"):
+            found = [
+                Unfinished(name, str(upload["UploadId"]), upload["Initiated"].astimezone(UTC))
+                for upload in page.get("Uploads", ())
+                if (name := s3.address.name(str(upload["Key"]))) is not None
+            ]
+        yield from found
 
 
 def abandoned(s3: S3, older_than: timedelta, prefix: str = "") -> Iterator[Unfinished]:
