@@ -97,7 +97,7 @@ TABLE: dict[tuple[int, str], tuple[type[ArchiverError], str]] = {
     (400, "InvalidBucketName"): (InvalidNameError, "refuses the name"),
     (400, "KeyTooLongError"): (InvalidNameError, "refuses the name"),
     (409, "OperationAborted"): (StoreUnreachableError, "at the same time"),
-    (400, "BrandNewCode"): (StoreError, rf"get_object of object {NAME}: BrandNewCode .*request id REQ-77"),
+    (400, "BrandNewCode"): (StoreError, rf"get_object of object {NAME}: BrandNewCode; request id REQ-77"),
     (418, ""): (StoreError, "418"),
 }
 
@@ -257,5 +257,5 @@ def test_a_secret_in_the_servers_address_is_not_repeated() -> None:
 
 
 def test_what_a_server_says_is_harmless(server: ScriptedServer) -> None:
-    server.script(Answer(400, "Odd\x85Code", "red \u202e text"))
-    assert "\\u202e" in str(raised(lambda: at(server.endpoint).open(NAME)))
+    server.script(Answer(400, "Odd\u202eCode", f"{SECRET} is not the secret of {TOKEN}"))
+    assert "Odd\\u202eCode" in str(raised(lambda: at(server.endpoint).open(NAME)))

@@ -117,10 +117,9 @@ def _wrong_region(error: ClientError, request: Request) -> ConfigError:
 def _unknown(error: ClientError, request: Request) -> StoreError:
     told = error.response.get("ResponseMetadata", {})
     asked = safetext.one_line(str(told.get("RequestId") or "unknown"))[:80]
-    said = safetext.shorten(safetext.one_line(str(error.response.get("Error", {}).get("Message", ""))), 200)
     word = safetext.one_line(code_of(error) or str(told.get("HTTPStatusCode")))[:80]
     return StoreError(
-        f"{request.where} refused {request.operation} of {request.what}: {word} ({said}); request id {asked}",
+        f"{request.where} refused {request.operation} of {request.what}: {word}; request id {asked}",
         remedy="look the code up in the server's documentation; `archiver doctor` tries each thing alone",
     )
 
