@@ -50,7 +50,7 @@ _NO_CREDENTIALS = frozenset(
         "RefreshWithMFAUnsupportedError",
     }
 )
-_NO_ANSWER = (AttributeError, LookupError, TypeError, ValueError)
+_NO_ANSWER = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What boto3 raises over an answer that is not of the shape of KMS's."""
 _NETWORK = frozenset({"ConnectionError", "HTTPClientError", "HTTPError", "HTTPException", "OSError"})
 
@@ -193,5 +193,17 @@ def _shown(context: Mapping[str, str]) -> str:
 
 
 def _words(error: ClientError) -> str:
-    said = str(error.response.get("Error", {}).get("Message", "")) or "it says no more"
-    return safetext.shorten(safetext.one_line(said), 300)
+    """Which kind of policy decided, if KMS says so, and what finds the answer in its logs.
+
+    No more of its own words: they may repeat what was sent to it.
+    """
+    said = str(error.response.get("Error", {}).get("Message", ""))
+    asked = error.response.get("ResponseMetadata", {}).get("RequestId") or "unknown"
+    known = [words for words in _POLICIES if words in said]
+    return ", ".join([*known, f"request id {safetext.one_line(str(asked))[:80]}"])
+
+
+_POLICIES = (
+    *("no identity-based policy", "no resource-based policy", "no session policy", "no permissions boundary"),
+    *("no service control policy", "no VPC endpoint policy", "explicit deny"),
+)

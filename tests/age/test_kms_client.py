@@ -270,10 +270,20 @@ def answering(status: int, body: bytes) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("status", "body", "kind", "words"),
     [
-        (400, b'{"__type":"ThrottlingException","message":"Rate exceeded"}', KmsUnreachableError, "Rate"),
+        (
+            400,
+            b'{"__type":"ThrottlingException","message":"Rate exceeded"}',
+            KmsUnreachableError,
+            "Throttling",
+        ),
         (500, b'{"__type":"KMSInternalException"}', KmsUnreachableError, "KMSInternalException"),
         (503, b"<html>down</html>", KmsUnreachableError, "503"),
-        (400, b'{"__type":"KeyUnavailableException","message":"\\u001b[31m"}', KmsUnreachableError, "x1b"),
+        (
+            400,
+            b'{"__type":"KeyUnavailableException","message":"\\u001b[31m"}',
+            KmsUnreachableError,
+            "KeyUnavailable",
+        ),
         (400, b'{"__type":"SomethingNewException"}', KmsUnreachableError, "SomethingNew"),
         (400, b'{"__type":"ExpiredTokenException"}', KmsDeniedError, "ExpiredToken"),
         (400, b'{"__type":"IncorrectKeyException"}', WrappedKeyError, "under the context"),
@@ -285,6 +295,8 @@ def test_what_an_answer_means(status, body, kind, words, kms_caller: Callable[..
         KmsClient(options(url)).decrypt(SECOND, PAIRS, b"blob")
     assert type(caught.value) is kind
     assert words in str(caught.value)
+    assert "Rate exceeded" not in str(caught.value)
+    assert str(caught.value).isprintable()
     assert "\x1b" not in str(caught.value)
     assert SECOND.text in str(caught.value)
 
