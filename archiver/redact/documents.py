@@ -24,6 +24,8 @@ _MANY = 500
 _LONGEST_NAME = 128
 _BATCH = 256 << 10
 _NESTED_LIMIT = 32 << 20
+_AN_ID = 256
+"""Of opaque text no longer than this, chance makes no credential; of signatures it might."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +134,18 @@ class Documents:
         self, text: bytes, batch: list[Leaf], opaque: Opaque, rules: bool, depth: int, found: list[Edit]
     ) -> None:
         plain: list[Leaf] = []
+        short: list[Leaf] = []
         for leaf in batch:
             if opaque(leaf.path):
                 # A value found elsewhere may be an id or a part of a signature here, which must stay.
                 self._known(text, leaf, found, registered=True)
+                if len(leaf.data) <= _AN_ID:
+                    short.append(leaf)
             elif not self._descend(text, leaf, rules, depth, found):
                 plain.append(leaf)
         if rules:
             self._apply_rules(text, plain, found)
+            self._apply_formats(text, short, found)
         for leaf in plain:
             self._known(text, leaf, found)
 
@@ -157,6 +163,12 @@ class Documents:
             _edit(text, leaf, edit.start, edit.end, edit.rule, edit.value, edit.path) for edit in inner
         )
         return True
+
+    def _apply_formats(self, text: bytes, leaves: list[Leaf], found: list[Edit]) -> None:
+        """Find what has the format of a provider's credential where an id is due."""
+        for leaf in leaves:
+            spans = (span for span in self._finder.find(leaf.data) if self._finder.is_format(span.rule))
+            found.extend(_edit(text, leaf, span.start, span.end, span.rule) for span in spans)
 
     def _apply_rules(self, text: bytes, leaves: list[Leaf], found: list[Edit]) -> None:
         pieces: list[bytes] = []

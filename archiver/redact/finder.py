@@ -112,6 +112,10 @@ class Finder:
     def _better(self, one: Span, other: Span) -> int:
         return max(one, other, key=lambda span: (self.tells(span.rule), span.end - span.start)).rule
 
+    def is_format(self, rule: int) -> bool:
+        """True for a rule that knows a credential by its own characters."""
+        return 0 <= rule < self.flood and self._specific[rule]
+
     def tells(self, rule: int) -> int:
         """How much a rule says of what it found: a known value (-1) most, a format more than context."""
         if rule < 0:

@@ -6,31 +6,29 @@ its result is text like any other, whatever it is called.
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
-from archiver.transcripts import sealed
-from archiver.transcripts.chat_message import data_of
+from archiver.transcripts import shapes
 from archiver.transcripts.dialect import Path
 from archiver.transcripts.places import at
 from archiver.transcripts.sealed import UNKNOWN
 
-_SHAPE = re.compile(r"[!-~]+")
-"""Of ids too: a proxy hangs a signature of kilobytes on them, which an id's own shape would not allow."""
 _IDS: Final = frozenset({("id",), ("tool_call_id",), ("audio", "id")})
 _CALL_IDS: Final = frozenset({"id", "call_id", "response_item_id"})
 _SEALS: Final = frozenset(
     {"signature", "thought_signature", "thoughtSignature", "thought_signatures", "encrypted_content"}
 )
 """What a provider keeps sealed under these keys, in reasoning and in fields of its own."""
+_SEALED_KEYS: Final = _SEALS | {"data"}
 _REASONING: Final = frozenset({"thinking_blocks", "reasoning_details", "codex_reasoning_items"})
 _PROVIDERS: Final = frozenset({"provider_specific_fields", "extra_content"})
 _PAYLOADS: Final = frozenset(
     {
         *(("image_url", "url"), ("image_url",), ("video_url", "url"), ("file", "file_data")),
-        *(("file", "file_id"), ("input_audio", "data")),
+        ("input_audio", "data"),
     }
 )
+_FILE: Final = ("file", "file_id")
 
 
 def in_message(path: Path, item: Any) -> bool:
@@ -38,13 +36,15 @@ def in_message(path: Path, item: Any) -> bool:
     key = path[0] if path else None
     if path in _IDS:
         return _shaped(item, path)
+    if item is not UNKNOWN and not _is_assistant(item):  # only the provider seals, and only what it said
+        return key == "content" and _in_content(path, item)
     if key == "tool_calls":
         return _in_call(path[2:]) and _shaped(item, path)
     if key in _REASONING or key in _PROVIDERS:
         return _is_seal(path) and _shaped(item, path)
     if key in ("content", "images"):
-        return len(path) > 2 and _in_part(path[2:], UNKNOWN if item is UNKNOWN else at(item, path[:2]))
-    return path == ("audio", "data") and item is not UNKNOWN and sealed.is_base64(at(item, path))
+        return _in_content(path, item) or _is_thought(path, item)
+    return path == ("audio", "data") and item is not UNKNOWN and shapes.is_media(at(item, path))
 
 
 def in_exchange(path: Path, value: Any) -> bool:
@@ -73,22 +73,32 @@ def _is_seal(path: Path) -> bool:
     return len(path) > 1 and (named[-1] in _SEALS or (in_reasoning and named[-1] in ("data", "id")))
 
 
-def _in_part(path: Path, part: Any) -> bool:
-    if path == ("signature",):
-        return part is UNKNOWN or _shaped(part, path)
-    if part is UNKNOWN or path not in _PAYLOADS:
+def _is_assistant(item: Any) -> bool:
+    return isinstance(item, dict) and item.get("role") == "assistant"
+
+
+def _in_content(path: Path, item: Any) -> bool:
+    """In a part of a content: media in base64, and the id of a file."""
+    if item is UNKNOWN:
         return False
-    value = at(part, path)
-    if path == ("file", "file_id"):
-        return _shaped(part, path)
-    data = data_of(value)[1] if isinstance(value, str) else None
-    if data is None and path[0] in ("file", "input_audio"):
-        data = value
-    return bool(data) and sealed.is_base64(data)
+    if path[2:] == _FILE:
+        return shapes.is_id(at(item, path))
+    return path[2:] in _PAYLOADS and shapes.is_media(at(item, path))
+
+
+def _is_thought(path: Path, item: Any) -> bool:
+    """True for the signature of a thought in a content."""
+    if path[2:] != ("signature",):
+        return False
+    return item is UNKNOWN or (
+        at(item, (*path[:2], "type")) == "thinking" and shapes.is_sealed(at(item, path))
+    )
 
 
 def _shaped(container: Any, path: Path) -> bool:
+    """True for an id, or a seal, by the name of its key; only the place counts where nobody has the value."""
     if container is UNKNOWN:
         return True
     value = at(container, path)
-    return isinstance(value, str) and _SHAPE.fullmatch(value) is not None
+    name = next(step for step in reversed(path) if isinstance(step, str))
+    return shapes.is_sealed(value) if name in _SEALED_KEYS else shapes.is_id(value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from archiver.transcripts import codex_events, codex_text, sealed
+from archiver.transcripts import codex_events, codex_text, sealed, shapes
 from archiver.transcripts.dialect import Facts, Path
 from archiver.transcripts.moments import moment
 from archiver.transcripts.places import at
@@ -19,14 +19,22 @@ LINES: Final = frozenset({"session_meta", "turn_context", "event_msg", "response
 _PAYLOAD: Path = ("payload",)
 _HISTORY: Path = ("payload", "replacement_history")
 _META = Facts("meta")
-_IDS: Final = frozenset(
-    {
-        *("id", "session_id", "turn_id", "call_id", "thread_id", "parent_thread_id", "forked_from_id"),
-        *("window_id", "first_window_id", "previous_window_id", "item_id", "approval_id", "connector_id"),
-        *("link_id", "process_id", "sender_thread_id", "receiver_thread_id", "new_thread_id", "commit_hash"),
-    }
-)
-_DEEPEST_ID: Final = 3
+_SESSIONS: Final = ("id", "session_id", "thread_id", "parent_thread_id", "forked_from_id")
+_WINDOWS: Final = ("window_id", "first_window_id", "previous_window_id")
+_IDS: Final = {
+    "session_meta": frozenset({*_SESSIONS, *_WINDOWS}),
+    "turn_context": frozenset({"turn_id", "thread_id", *_WINDOWS}),
+    "compacted": frozenset({"turn_id", *_WINDOWS}),
+    "event_msg": frozenset(
+        {
+            *(*_SESSIONS, *_WINDOWS, "turn_id", "call_id", "item_id", "approval_id", "connector_id"),
+            *("link_id", "sender_thread_id", "receiver_thread_id", "new_thread_id"),
+        }
+    ),
+}
+"""The ids of Codex itself, right in the payload of a line of that type."""
+_COMMIT: Path = ("git", "commit_hash")
+_ITEM_ID: Path = ("payload", "item", "id")
 
 
 def payload_of(item: Any) -> dict[str, Any] | None:
@@ -133,11 +141,25 @@ def opaque(path: Path, item: Any) -> bool:
     for place in places(item):
         if path[: len(place)] == place:
             return in_item(path[len(place) :], at(item, place))
+    value = at(item, path)
     event = event_of(item)
     if event is not None and any((*_PAYLOAD, *blob.path) == path for blob in codex_events.blobs(event)):
-        return _is_picture(at(item, path))
-    known = path[:1] == _PAYLOAD or is_start(item)
-    return known and len(path) <= _DEEPEST_ID and path[-1] in _IDS and sealed.is_id(at(item, path))
+        return shapes.is_media(value)
+    if is_start(item):
+        return (path == ("id",) and shapes.is_id(value)) or (path == _COMMIT and shapes.is_commit(value))
+    return payload_of(item) is not None and _is_own(path, item["type"], value)
+
+
+def _is_own(path: Path, kind: str, value: Any) -> bool:
+    """True for an id of Codex itself, and the commit of a session's head."""
+    if path == (*_PAYLOAD, *_COMMIT):
+        return kind == "session_meta" and shapes.is_commit(value)
+    known = (
+        path == _ITEM_ID
+        if kind == "event_msg" and len(path) > len(_PAYLOAD) + 1
+        else (len(path) == len(_PAYLOAD) + 1 and path[-1] in _IDS.get(kind, ()))
+    )
+    return known and path[:1] == _PAYLOAD and shapes.is_id(value)
 
 
 def _inside(path: Path) -> Iterator[Path]:
@@ -147,10 +169,6 @@ def _inside(path: Path) -> Iterator[Path]:
         yield path[1:]
     if path[:2] == _HISTORY:
         yield path[3:]
-
-
-def _is_picture(value: Any) -> bool:
-    return isinstance(value, str) and sealed.is_base64(value.partition(";base64,")[2] or value)
 
 
 def _text(value: Any) -> str | None:

@@ -5,16 +5,21 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from archiver.transcripts import sealed
+from archiver.transcripts import shapes
 from archiver.transcripts.dialect import Facts, Path, Usage
 from archiver.transcripts.moments import moment
 from archiver.transcripts.places import at
-from archiver.transcripts.responses_items import kind_of
 from archiver.transcripts.responses_sealed import in_item
 
 _BODIES: Final[tuple[Path, ...]] = ((), ("request",), ("body",), ("response",), ("response", "body"))
-_IDS: Final = frozenset({"id", "previous_response_id", "conversation", "prompt_cache_key", "request_id"})
-_DEEPEST_ITEM: Final = 8
+_IDS: Final = {
+    "id": shapes.is_id,
+    "previous_response_id": shapes.is_response_id,
+    "conversation": shapes.is_id,
+    "prompt_cache_key": shapes.is_uuid,
+    "request_id": shapes.is_id,
+}
+_LISTS: Final = ("input", "output")
 
 
 def facts(shell: list[Any]) -> Facts:
@@ -57,12 +62,16 @@ def usage(tokens: Any) -> Usage | None:
 
 def opaque(path: Path, shell: list[Any]) -> bool:
     """True for an opaque leaf of what stands around: ids of bodies, and those of items inside."""
-    if path[-1] in _IDS and any(path == (0, *body, path[-1]) for body in _BODIES):
-        return sealed.is_id(at(shell, path))
-    for depth in range(1, min(len(path), _DEEPEST_ITEM)):
-        inner = at(shell, path[:depth])
-        if isinstance(path[depth - 1], int) and depth > 1 and kind_of(inner):
-            return in_item(path[depth:], inner)
+    inside = path[1:]
+    for body in _BODIES:
+        own = inside[len(body) :]
+        if inside[: len(body)] != body or not own:
+            continue
+        if len(own) == 1 and own[0] in _IDS:
+            return _IDS[str(own[0])](at(shell, path))
+        if own[0] in _LISTS and len(own) > len(("input", 0)):
+            place = path[: len(path) - len(own) + 2]
+            return in_item(path[len(place) :], at(shell, place))
     return False
 
 

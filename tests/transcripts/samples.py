@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+_PNG = b"\x89PNG\r\n\x1a\n"
 WORDS = [
     *("the", "build", "fails", "because", "a", "fixture", "is", "missing", "so", "read", "file", "first"),
     *("then", "run", "every", "test", "again", "and", "say", "what", "changed", "in", "which", "module"),
@@ -41,7 +42,8 @@ class Writer:
         return prefix + "01" + "".join(self.random.choices(alphabet, k=22))
 
     def blob(self, size: int) -> str:
-        return base64.b64encode(self.random.randbytes(size)).decode()
+        """Base64 of `size` bytes that begin as a picture does."""
+        return base64.b64encode(_PNG + self.random.randbytes(size - len(_PNG))).decode()
 
     def words(self, count: int) -> str:
         return " ".join(self.random.choices(WORDS, k=count))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from datetime import UTC, datetime
 from typing import Any
 
@@ -228,6 +229,10 @@ def test_a_log_states_what_its_response_took() -> None:
     assert DIALECT.facts([1, 2]) == Facts("meta", starts=True)
 
 
+SEAL = "c2ln" * 20
+SEALED_FIELDS = {"provider_specific_fields": {"signature": SEAL}}
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(16)).decode()
+PDF = "data:application/pdf;base64," + base64.b64encode(b"%PDF-1.7" + bytes(16)).decode()
 CALL = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"id":"x"}'}}
 
 
@@ -242,42 +247,47 @@ CALL = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments
         (("tool_calls", 0, "function", "arguments", "id"), says(None, tool_calls=[CALL]), False),
         (
             ("tool_calls", 0, "extra_content", "google", "thought_signature"),
-            says(None, tool_calls=[{"extra_content": {"google": {"thought_signature": "c2ln"}}}]),
+            says(None, tool_calls=[{"extra_content": {"google": {"thought_signature": SEAL}}}]),
             True,
         ),
         (
             ("tool_calls", 0, "function", "provider_specific_fields", "thought_signature"),
-            says(None, tool_calls=[{"function": {"provider_specific_fields": {"thought_signature": "c2"}}}]),
+            says(None, tool_calls=[{"function": {"provider_specific_fields": {"thought_signature": SEAL}}}]),
             True,
         ),
         (("tool_call_id",), answer("call_1"), True),
+        (("content", 0, "signature"), says([{"type": "thinking", "signature": SEAL}]), True),
+        (("content", 0, "signature"), says([{"type": "text", "signature": SEAL}]), False),
+        (("content", 0, "signature"), answer("call_1", [{"type": "thinking", "signature": SEAL}]), False),
+        (("provider_specific_fields", "signature"), answer("call_1") | SEALED_FIELDS, False),
+        (("content", 0, "image_url", "url"), says([picture("data:image/png;base64,aGk=")]), False),
         (("content",), answer("call_1", "c2ln"), False),
         (("content", 0, "text"), answer("call_1", [{"type": "text", "text": "c2ln"}]), False),
-        (("thinking_blocks", 0, "signature"), says("x", thinking_blocks=[{"signature": "c2ln"}]), True),
+        (("thinking_blocks", 0, "signature"), says("x", thinking_blocks=[{"signature": SEAL}]), True),
         (("thinking_blocks", 0, "thinking"), says("x", thinking_blocks=[{"thinking": "c2ln"}]), False),
-        (("thinking_blocks", 0, "data"), says("x", thinking_blocks=[{"data": "c2ln"}]), True),
-        (("reasoning_details", 0, "data"), says("x", reasoning_details=[{"data": "c2ln"}]), True),
+        (("thinking_blocks", 0, "data"), says("x", thinking_blocks=[{"data": SEAL}]), True),
+        (("reasoning_details", 0, "data"), says("x", reasoning_details=[{"data": SEAL}]), True),
         (("reasoning_details", 0, "text"), says("x", reasoning_details=[{"text": "c2ln"}]), False),
         (
             ("codex_reasoning_items", 0, "encrypted_content"),
-            says("x", codex_reasoning_items=[{"encrypted_content": "c2ln"}]),
+            says("x", codex_reasoning_items=[{"encrypted_content": SEAL}]),
             True,
         ),
         (("reasoning_content",), says("x", reasoning_content="c2ln"), False),
-        (("provider_specific_fields", "data"), says("x", provider_specific_fields={"data": "c2ln"}), False),
-        (("content", 0, "image_url", "url"), says([picture("data:image/png;base64,aGk=")]), True),
-        (("content", 0, "image_url"), says([{"image_url": "data:image/png;base64,aGk="}]), True),
+        (("provider_specific_fields", "data"), says("x", provider_specific_fields={"data": SEAL}), False),
+        (("content", 0, "image_url", "url"), says([picture(f"data:image/png;base64,{PNG}")]), True),
+        (("content", 0, "image_url"), says([{"image_url": f"data:image/png;base64,{PNG}"}]), True),
         (("content", 0, "image_url", "url"), says([picture("https://x/?token=y")]), False),
         (("content", 0, "image_url", "url"), says([picture("data:text/plain;base64,no!")]), False),
-        (("content", 0, "input_audio", "data"), says([{"input_audio": {"data": "aGk="}}]), True),
-        (("content", 0, "file", "file_data"), says([{"file": {"file_data": "data:a/b;base64,aGk="}}]), True),
+        (("content", 0, "input_audio", "data"), says([{"input_audio": {"data": PNG}}]), True),
+        (("content", 0, "file", "file_data"), says([{"file": {"file_data": PDF}}]), True),
         (("content", 0, "file", "file_data"), says([{"file": {"file_data": "no base64!"}}]), False),
         (("content", 0, "file", "file_id"), says([{"file": {"file_id": "file-1"}}]), True),
         (("content", 0, "file", "filename"), says([{"file": {"filename": "aGk="}}]), False),
-        (("audio", "data"), says(None, audio={"data": "aGk="}), True),
+        (("audio", "data"), says(None, audio={"data": PNG}), True),
         (("audio", "id"), says(None, audio={"id": "audio_1"}), True),
         (("audio", "transcript"), says(None, audio={"transcript": "aGk="}), False),
-        (("images", 0, "image_url", "url"), says("x", images=[picture("data:;base64,aGk=")]), True),
+        (("images", 0, "image_url", "url"), says("x", images=[picture("data:;base64," + PNG)]), False),
     ],
 )  # fmt: skip
 def test_opaque_by_key_container_and_shape(path: Any, item: Any, expected: bool) -> None:
