@@ -14,9 +14,9 @@ from servers.seaweed import REGION, Seaweed
 
 from archiver.aws.door import client
 from archiver.aws.options import AwsOptions
-from archiver.errors import StoreError
+from archiver.errors import LimitExceededError, StoreError
 from archiver.store import S3Options
-from archiver.store.s3 import S3Store
+from archiver.store.s3 import S3Store, listing
 from archiver.store.s3.address import parse
 from archiver.store.s3.listing import in_order
 
@@ -105,3 +105,32 @@ def test_a_server_without_any_order_is_refused(no_aws: None, monkeypatch: pytest
         store = S3Store.at("s3://bucket/p", S3Options(AwsOptions(endpoint_url=server.endpoint)))
         with pytest.raises(StoreError, match="in order"):
             list(store.list("a"))
+
+
+def test_pages_without_an_end(no_aws: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "A")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "S")
+    monkeypatch.setattr(listing, "MAX_EMPTY", 3)
+    pages = [
+        Answer(
+            200,
+            body=b"<ListBucketResult><IsTruncated>true</IsTruncated>"
+            b"<NextContinuationToken>%d</NextContinuationToken></ListBucketResult>" % number,
+        )
+        for number in range(9)
+    ]
+    with ScriptedServer(*pages) as server:
+        store = S3Store.at("s3://bucket/p", S3Options(AwsOptions(endpoint_url=server.endpoint)))
+        for prefix in ("a", ""):
+            server.script(*pages)
+            with pytest.raises(StoreError, match="4 pages of a list in a row"):
+                list(store.list(prefix))
+            assert len(server.requests) == 4
+
+
+def test_a_folder_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "MAX_WAITING", 100)
+    keys = ((f"records/run/{number:09d}", None) for number in range(1_000))
+    with pytest.raises(LimitExceededError, match="100 objects of one folder"):
+        list(in_order(keys, len("records/")))
+    assert next(keys)[0] == "records/run/000000101"

@@ -9,13 +9,18 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 from datetime import UTC
-from typing import Any
+from typing import Any, Final
 
-from archiver.errors import StoreError
+from archiver.errors import LimitExceededError, StoreError
 from archiver.store.base import ObjectInfo
 from archiver.store.s3.client import S3, size_of
 from archiver.store.s3.contents import objects_of
 from archiver.store.s3.request import understood
+
+MAX_EMPTY: Final = 1000
+"""Pages in a row that may name nothing; S3 gives some where versions that were deleted lie."""
+MAX_WAITING: Final = 500_000
+"""Keys that may wait in memory until their turn comes."""
 
 
 def listed(s3: S3, prefix: str) -> Iterator[ObjectInfo]:
@@ -27,7 +32,8 @@ def listed(s3: S3, prefix: str) -> Iterator[ObjectInfo]:
 def _all(s3: S3, start: str) -> Iterator[ObjectInfo]:
     """The whole store, top folder by top folder, so that only what lies in a folder of one of them waits."""
     tops: dict[str, dict[str, Any] | None] = {}
-    for page in s3.pages("list_objects_v2", Prefix=start, Delimiter="/"):
+    for page in _pages(s3, Prefix=start, Delimiter="/"):
+        _refuse_too_many(len(tops))
         tops.update(_keyed(s3, page))
         with understood(f"bucket {s3.address.bucket}"):
             tops.update((str(item["Prefix"]), None) for item in page.get("CommonPrefixes", ()))
@@ -40,7 +46,7 @@ def _all(s3: S3, start: str) -> Iterator[ObjectInfo]:
 
 
 def _below(s3: S3, start: str) -> Iterator[ObjectInfo]:
-    pages = s3.pages("list_objects_v2", Prefix=start)
+    pages = _pages(s3, Prefix=start)
     items = (item for page in pages for item in _keyed(s3, page))
     last = ""
     for key, item in in_order(items, start.rfind("/") + 1):
@@ -52,6 +58,26 @@ def _below(s3: S3, start: str) -> Iterator[ObjectInfo]:
         last = key
         if (name := s3.address.name(key)) is not None:
             yield _info(name, item)
+
+
+def _pages(s3: S3, **params: Any) -> Iterator[dict[str, Any]]:
+    empty = 0
+    for page in s3.pages("list_objects_v2", **params):
+        empty = 0 if objects_of(page) or page.get("CommonPrefixes") else empty + 1
+        if empty > MAX_EMPTY:
+            raise StoreError(
+                f"the bucket {s3.address.bucket} gave {empty} pages of a list in a row that name nothing",
+                remedy="check the server; in a bucket with versions, let a rule remove old delete markers",
+            )
+        yield page
+
+
+def _refuse_too_many(waiting: int) -> None:
+    if waiting > MAX_WAITING:
+        raise LimitExceededError(
+            f"more than {MAX_WAITING} objects of one folder would have to be held in memory to sort the list",
+            remedy="list a single run, or keep fewer of them in one store",
+        )
 
 
 def _keyed(s3: S3, page: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -71,6 +97,7 @@ def in_order(items: Iterable[tuple[str, Any]], depth: int) -> Iterator[tuple[str
             first, _, its = heapq.heappop(waiting)
             yield first, its
         heapq.heappush(waiting, (key, number, item))
+        _refuse_too_many(len(waiting))
     while waiting:
         first, _, its = heapq.heappop(waiting)
         yield first, its
