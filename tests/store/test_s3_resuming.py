@@ -82,8 +82,12 @@ def test_more_than_the_length_says_is_refused(server: ScriptedServer) -> None:
     chunks = b"400\r\n" + b"x" * 1024 + b"\r\n"
     answer = part(chunks * 100 + b"0\r\n\r\n", length=100)
     server.script(Answer(200, body=answer.body, headers=answer.headers | {"Transfer-Encoding": "chunked"}))
+    store = at(server)
     with pytest.raises(StoreError, match="more of object"):
-        at(server).read(NAME, limit=100)
+        store.read(NAME, limit=100)
+    assert len(server.requests) == 1
+    with pytest.raises(StoreError, match="more of object"):
+        store.read(NAME, limit=100)
 
 
 @pytest.mark.parametrize("range_", ["3-5/100", "2-9/10", "3-9/5"])

@@ -93,9 +93,9 @@ def _note_key(params: dict[str, Any], context: dict[str, Any], **_: Any) -> None
 
 def _whole(answer: Any, limit: int) -> bytes | None:
     size = int(answer.headers["Content-Length"])
-    if size > limit:
+    if not 0 <= size <= limit:
         return None
-    data: bytes = answer.raw.read()
+    data: bytes = answer.raw.read(size + 1)  # chunks may hold more than the length says
     check = check_of(
         {name: answer.headers[word] for name, word in _CHECKSUMS.items() if word in answer.headers}
     )
