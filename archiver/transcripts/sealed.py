@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from archiver.transcripts import shapes
 from archiver.transcripts.blocks import CLIENT_CALL, SERVER_CALLS
 from archiver.transcripts.dialect import Path
 from archiver.transcripts.places import at
@@ -116,5 +117,5 @@ def _shaped(container: Any, path: Path) -> bool:
     if path[-1] in _ID_KEYS:
         return is_id(value)
     if path[0] == "data" and len(path) == 1 and container.get("type") == "base64":
-        return is_base64(value)
+        return shapes.is_media(value)
     return isinstance(value, str) and _SEALED.fullmatch(value) is not None

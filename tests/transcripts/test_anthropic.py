@@ -76,7 +76,11 @@ def test_facts_of_a_response() -> None:
 
 
 def test_facts_of_results_and_what_a_person_typed_beside_them() -> None:
-    shown = [{"type": "text", "text": "one"}, picture("aGk="), {"type": "text", "text": "two"}]
+    shown = [
+        {"type": "text", "text": "one"},
+        picture("iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"),
+        {"type": "text", "text": "two"},
+    ]
     item = user(
         answer("t1", shown, is_error=True),
         {"type": "text", "text": "<system-reminder>be good</system-reminder>"},
@@ -187,15 +191,15 @@ def test_a_compaction_block_is_a_boundary() -> None:
         (("input", "signature"), use("toolu_1", signature="c2VjcmV0"), False),
         (("input", "source", "data"), use("t", source={"type": "base64", "data": "c2VjcmV0"}), False),
         (("tool_use_id",), answer("toolu_1"), True),
-        (("content", 0, "source", "data"), answer("t", [picture("aGk=")]), True),
+        (("content", 0, "source", "data"), answer("t", [picture("iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB")]), True),
         (("content", 0, "signature"), answer("t", [{"type": "thinking", "signature": "c2ln"}]), False),
         (("content", 0, "encrypted_content"), answer("t", [{"encrypted_content": "c2ln"}]), False),
         # JSON inside a string has paths that go on below the string.
         (("content", 0, "source", "data"), answer("t", '[{"source":{"data":"c2VjcmV0"}}]'), False),
-        (("source", "data"), picture("aGk="), True),
+        (("source", "data"), picture("iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"), True),
         (("source", "data"), picture("no base64!"), False),
         (("source", "data"), {"type": "document", "source": {"type": "text", "data": "c2VjcmV0"}}, False),
-        (("source", "media_type"), picture("aGk="), False),
+        (("source", "media_type"), picture("iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"), False),
         (("source", "file_id"), {"type": "document", "source": {"type": "file", "file_id": "file_1"}}, True),
         (("content", 0, "encrypted_content"), searched(encrypted_content="c2ln"), True),
         (("content", 0, "title"), searched(title="c2ln"), False),
