@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import random
+import signal
+import subprocess
+import sys
 import threading
+import time
+import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from many import fill, name_of
+from servers.proxy import Fault, FaultProxy
+from servers.seaweed import Seaweed
 from servers.sent import counted
 
 from archiver import layout, newest
@@ -17,6 +25,7 @@ from archiver.errors import BundleMissingError, DigestMismatchError
 from archiver.newest import place
 from archiver.restore import plan, restore
 from archiver.setup import Setup, open_setup
+from archiver.store import open_store
 from archiver.verify import verify
 
 RUNS = 120
@@ -81,3 +90,41 @@ def test_a_bundle_that_nobody_signed_is_not_opened(s3: Setup, tmp_path: Path) ->
         restore(name_of(0), s3, into=tmp_path / "out", accept=("age",))
     assert not (tmp_path / "out").exists()
     assert [path for path in tmp_path.iterdir() if path.name.startswith(".checkpoint")] == []
+
+
+def test_an_interrupted_list_ends_at_once(
+    s3: Setup, s3_config: Path, seaweed: Seaweed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while every record hangs, each for as long as all attempts take."""
+    fill(s3, range(30), 1)
+    with FaultProxy(seaweed.port) as proxy:
+        proxy.script(Fault("hang", path="/records/.*age$", times=None))
+        monkeypatch.setenv("ARCHIVER_STORE__ENDPOINT_URL", proxy.endpoint)
+        words = [sys.executable, "-c", "from archiver.cli import main; main()", "list", "--config", s3_config]
+        child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        until = time.monotonic() + 60
+        while sum(request.fault == "hang" for request in proxy.requests) < Catalog(s3).workers:
+            assert time.monotonic() < until, "the records were never asked for"
+            time.sleep(0.05)
+        started = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        out, errors = child.communicate(timeout=60)
+        assert (child.returncode, out, errors) == (130, "", "")
+        assert time.monotonic() - started < 5
+
+
+def test_memory_does_not_grow_with_the_runs(setup: Setup, tmp_path: Path) -> None:
+    def peak(runs: range) -> int:
+        store = open_store(str(tmp_path / f"store-{len(runs)}"), make=True)
+        catalog = Catalog(replace(setup, store=store), workers=1)
+        fill(replace(setup, store=store), runs, 1)
+        assert next(catalog.heads()).error is None  # whatever is made once
+        tracemalloc.start()
+        try:
+            assert sum(head.error is None for head in catalog.heads()) == len(runs)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    few, many = peak(range(100)), peak(range(500))
+    assert many < few + 400 * 1000, "the records of as many more runs take ten times that"
