@@ -98,7 +98,7 @@ def test_tasks_made_one_by_one() -> None:
 
 
 def test_commands_and_what_became_of_them() -> None:
-    lines = list(claude_session(12, seed=4, parallel=2))
+    lines = list(claude_session(40, seed=4, parallel=2))
     found = of(lines)
     assert found.ran
     for ran in found.ran:
