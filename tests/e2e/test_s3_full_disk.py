@@ -47,7 +47,7 @@ def test_a_full_disk_under_the_server(
     server = own_seaweed(small_disk / "data")
     url = f"s3://{server.make_bucket()}/store"
     config = make_s3_config(server, url)
-    setup = opened(config, attempts=2, timeout=timedelta(seconds=5))
+    setup = opened(config, attempts=1, timeout=timedelta(seconds=5))
     big = tmp_path / "big.txt"
     big.write_text("\n".join(f"{n} {n * n:x}" for n in range(40000)), encoding="utf-8")
     acknowledged = ["before"]

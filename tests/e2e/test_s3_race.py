@@ -68,7 +68,7 @@ def race(config: Path, transcript: Path, rounds: int, proxy: FaultProxy) -> None
     check_whole(setup, winners)
 
 
-@pytest.mark.parametrize("rounds", [8, pytest.param(50, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("rounds", [6, pytest.param(50, marks=pytest.mark.soak)])
 def test_eight_writers_race_for_a_number(rounds: int, s3_config: Path, note: Path, seaweed: Seaweed) -> None:
     with FaultProxy(seaweed.port) as proxy:
         race(s3_config, note, rounds, proxy)

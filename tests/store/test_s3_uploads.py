@@ -109,7 +109,9 @@ def test_an_answer_that_is_lost_until_all_begins_anew(
     assert not uploads(seaweed.client(), s3_url)
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(
+    "step", ["part", *(pytest.param(step, marks=pytest.mark.soak) for step in ("start", "finish"))]
+)
 def test_a_step_that_fails_for_ever(step: str, s3_url: str, proxy: FaultProxy, seaweed: Seaweed) -> None:
     method, path = STEPS[step]
     store = at(s3_url, proxy.endpoint, attempts=2)
@@ -241,11 +243,6 @@ def kill_server_in_uploads(server: Seaweed, url: str, kills: int) -> None:
     tidy(url, server)
     assert not uploads(server.client(), url)
     print(f"server killed {kills} times, {len(acknowledged)} uploads acknowledged, {len(there)} there")
-
-
-def test_server_killed_in_uploads(own_seaweed: Callable[[], Seaweed]) -> None:
-    server = own_seaweed()
-    kill_server_in_uploads(server, f"s3://{server.make_bucket()}/store", kills=1)
 
 
 @pytest.mark.soak
