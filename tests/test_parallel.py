@@ -132,14 +132,17 @@ def test_a_fork_can_drop_what_it_inherits() -> None:
 
 
 def test_an_interruption_does_not_wait_for_what_hangs() -> None:
-    child = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert child.stdout is not None
-    assert child.stdout.readline() == "ready\n"
-    time.sleep(0.3)
-    started = time.monotonic()
-    os.kill(child.pid, signal.SIGINT)
-    _, errors = child.communicate(timeout=30)
-    assert child.returncode in (-signal.SIGINT, 130), errors
-    assert time.monotonic() - started < 3
+    ) as child:
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "ready\n"
+            time.sleep(0.3)
+            started = time.monotonic()
+            os.kill(child.pid, signal.SIGINT)
+            _, errors = child.communicate(timeout=30)
+            assert child.returncode in (-signal.SIGINT, 130), errors
+            assert time.monotonic() - started < 3
+        finally:
+            child.kill()
