@@ -36,7 +36,7 @@ from archiver.restore import plan
 from archiver.setup import Setup, initialise, open_setup
 from archiver.setup.remote import store_options
 
-ROUNDS = 3
+ROUNDS = 5
 PROGRAM = "import resource, sys; from archiver.cli.program import run; sys.stdout = open('/dev/null', 'w')"
 MEMORY = "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, file=sys.stderr)"
 
