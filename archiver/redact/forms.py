@@ -44,6 +44,7 @@ _ENOUGH_AFTER_SHORT = 36
 _BEFORE = 4
 _MOST_WIDTHS = 64
 _UNBOUNDED = 4096
+_TELLING = 3
 
 
 class FormError(ValueError):
@@ -158,6 +159,17 @@ class Form:
             return [], 0
         count = min(part.low, _BEFORE)
         return [_trigger_run(part, count)], count
+
+    def is_telling(self) -> bool:
+        """True when fixed text of at least three letters or digits is part of the form."""
+        return any(
+            not isinstance(part, Run)
+            and min(
+                len(re.sub("[^A-Za-z0-9]", "", text)) for text in ((part,) if isinstance(part, str) else part)
+            )
+            >= _TELLING
+            for part in self.parts
+        )
 
     def sample(self, rng: random.Random) -> str:
         """One value of this form."""

@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from typing import Final
 
-from archiver.redact.negatives import is_code, is_dotted, is_identifier, is_scrambled, says_nothing
+from archiver.redact.negatives import is_code, is_dotted, is_filler, is_identifier, is_scrambled, says_nothing
 
 _DIGITS: Final = b"0123456789"
 _LETTERS: Final = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -22,6 +22,8 @@ _SYMBOL = re.compile(rb"[^A-Za-z0-9_\-./:]")
 _STRONG = re.compile(rb"[!@#$%^&*?~]")
 _CODE_SIGNS = re.compile(rb"[(){}\[\]<>=|]|&&")
 _TOKEN = re.compile(rb"[A-Za-z0-9+/=_.~:!@$%^*\-]+")
+_VARIED: Final = 6
+"""Different bytes that a random value of any length has."""
 _URL_SAFE: Final = bytes.maketrans(b"-_", b"+/")
 _NO_PASSWORDS: Final = frozenset(
     {b"password", b"pass", b"pwd", b"secret", b"token", b"port", b"passwd", b"pw", b"p"}
@@ -73,6 +75,21 @@ def is_opaque(value: bytes) -> bool:
     if _count(value, _DIGITS):
         return not is_identifier(value) and not says_nothing(value)
     return len(value) >= 16 and is_scrambled(value, 8) and not says_nothing(value)
+
+
+def is_plausible(value: bytes, *, telling: bool) -> bool:
+    """A value of a provider's form after its word; `telling` forms need only not to be filler.
+
+    Any other must have digits among its letters, or letters that nobody would write, and some variety.
+    """
+    if is_filler(value):
+        return False
+    if telling:
+        return True
+    digits = _count(value, _DIGITS)
+    if digits == len(value) or len(set(value)) < _VARIED:
+        return False
+    return digits > 0 or is_scrambled(value, 8)
 
 
 def entropy(value: bytes) -> float:

@@ -23,6 +23,7 @@ from archiver.redact.confirm import Confirm
 from archiver.redact.engine import Expression
 from archiver.redact.forms import Form
 from archiver.redact.names import Names
+from archiver.redact.near import REACH, Near
 
 _WORD = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _CODED: Final[dict[str, Callable[[bytes, int], shapes.Places]]] = {
@@ -31,7 +32,7 @@ _CODED: Final[dict[str, Callable[[bytes, int], shapes.Places]]] = {
     "cookie": shapes.cookie,
 }
 _HEAD = frozenset({"id", "kind", "about", "source", "match", "reject"})
-_FORMAT = _HEAD | {"forms", "boundary", "named", "beside", "checksum"}
+_FORMAT = _HEAD | {"forms", "boundary", "near", "named", "beside", "reach", "checksum"}
 _CONTEXT = _HEAD | {"trigger", "pattern", "reach", "code", "judge"}
 
 _COST_FORM, _COST_CONTEXT, _COST_CODED = 2, 8, 20
@@ -51,7 +52,8 @@ class Rule:
     source: str
     forms: tuple[Form, ...] = ()
     beside: tuple[Form, ...] = ()
-    """Forms that count only as values of names with one of the words `named`."""
+    """Forms that count only near a word of `near`, or as values of names with a word of `named`."""
+    near: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
     specific: bool = False
     """True for the format of one provider, whose name says more than the context it stands in."""
@@ -68,6 +70,7 @@ class RuleSet:
     expressions: list[Expression] = field(default_factory=list)
     confirms: list[Confirm] = field(default_factory=list)
     costs: list[int] = field(default_factory=list)
+    near: Near = field(default_factory=Near)
     version: str = ""
 
     def index(self, rule_id: str) -> int:
@@ -123,6 +126,8 @@ def parse(texts: Iterable[tuple[str, str]]) -> RuleSet:
             raise _broken(name, f"{error} is missing or unknown") from error
         except (ValueError, re.error, TypeError, AttributeError) as error:
             raise _broken(name, str(error)) from error
+    for expression, confirmer in made.near.triggers():
+        made.trigger(expression, confirmer, _COST_CONTEXT)
     if not any(rule.specific for rule in made.rules):
         raise _broken("of the package", "it holds no rules")
     made.version = digest.hexdigest()[:16]
@@ -186,6 +191,7 @@ def _rule(table: Mapping[str, Any], fields: frozenset[str], *, specific: bool) -
         table["source"],
         tuple(map(Form.parse, table.get("forms", ()))),
         tuple(map(Form.parse, table.get("beside", ()))),
+        tuple(table.get("near", ())),
         tuple(table.get("named", ())),
         specific,
         tuple(table.get("match", ())),
@@ -197,8 +203,8 @@ def _format(made: RuleSet, table: Mapping[str, Any]) -> None:
     rule = _rule(table, _FORMAT, specific=True)
     if not rule.forms and not rule.beside:
         raise RuleError(f"rule {rule.id} has no forms")
-    if bool(rule.beside) != bool(rule.named):
-        raise RuleError(f"rule {rule.id} needs both `named` and `beside`, or neither")
+    if bool(rule.beside) != bool(rule.named or rule.near):
+        raise RuleError(f"rule {rule.id} needs `beside` and one of `near` and `named`, or none of them")
     boundary = table.get("boundary", "word")
     if boundary not in confirm.BEFORE:
         raise RuleError(f"rule {rule.id} has the unknown boundary {boundary!r}")
@@ -208,9 +214,17 @@ def _format(made: RuleSet, table: Mapping[str, Any]) -> None:
         trigger, widths = form.trigger()
         confirmer = confirm.form(index, form.pattern(), boundary, widths, proof)
         made.trigger(Expression(trigger), confirmer, _COST_FORM)
-    if rule.named:
-        pattern = b"|".join(form.pattern() for form in rule.beside)
-        made.assigned.add(index, rule.named, pattern)
+    if rule.beside:
+        _beside(made, rule, index, boundary, int(table.get("reach", REACH)))
+
+
+def _beside(made: RuleSet, rule: Rule, index: int, boundary: str, reach: int) -> None:
+    """Forms that a word has to introduce: on the same line, or as the name of a field."""
+    pattern = b"|".join(form.pattern() for form in rule.beside)
+    made.assigned.add(index, [re.sub("[^a-z0-9]", "", word) for word in rule.near + rule.named], pattern)
+    if rule.near:
+        telling = all(form.is_telling() for form in rule.beside)
+        made.near.add(index, rule.near, pattern, boundary, reach, telling=telling)
 
 
 def _context(made: RuleSet, table: Mapping[str, Any]) -> None:

@@ -1,0 +1,116 @@
+"""Formats that mean something only after a provider's word: `beebole_key=<40 hex>`, `box SECRET <32 …>`.
+
+Hundreds of providers give out keys that look like anything. Each is one fact: the words of the provider, and
+the form of the key. All words share a few triggers: a word, then soon either a word of access (`key`,
+`token` …) or an assignment, then the beginning of a value. The exact form is confirmed in a bounded window.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from archiver.redact.confirm import AFTER, BEFORE, NOTHING, Confirm, Spans
+from archiver.redact.engine import Engine, Expression
+from archiver.redact.judge import is_plausible
+
+REACH: Final = 64
+"""Bytes between the end of a word and the beginning of its value, unless the rule says otherwise."""
+_INTO = 18
+"""Bytes of a value that a trigger may have read."""
+_BACK = 128
+_WORDS_A_TRIGGER = 40
+_SHORT_WORD = 4
+_WORD = re.compile(r"[a-z0-9]+(?:[ _.\-][a-z0-9]+)*")
+
+_ACCESS = "(?:key|token|secret|passw|pwd|cred|auth|access|private|bearer)"
+_SIGNS = r"(?:[\"'`:=>,\-\s\\(\[|_]|\\[nrt]){1,10}"
+_AFTER_WORD = (
+    rf"(?:[^\n\x00]{{0,24}}?{_ACCESS}[a-z_]{{0,8}}{_SIGNS}[A-Za-z0-9+/_\-=.]{{8}}"
+    rf"|{_SIGNS}[A-Za-z0-9+/_\-]{{0,9}}[0-9][A-Za-z0-9+/_\-=.]{{7}})"
+)
+"""What follows a word, in Vectorscan's syntax; it also matches where quotes and line ends are escaped."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    """One provider's form, and how far from its word it may stand."""
+
+    rule: int
+    find: re.Pattern[bytes]
+    reach: int
+    telling: bool
+    """True for a form that holds fixed text of its own: such a value is not judged any further."""
+
+
+@dataclass(slots=True)
+class Near:
+    """All words and the forms that may follow them."""
+
+    _facts: dict[str, list[_Fact]] = field(default_factory=dict)
+
+    def add(
+        self, rule: int, words: Iterable[str], pattern: bytes, boundary: str, reach: int, *, telling: bool
+    ) -> None:
+        """A form that counts after one of these words (lower case; ` ` stands for any one separator)."""
+        find = re.compile(BEFORE[boundary] + b"(?P<secret>" + pattern + b")" + AFTER[boundary])
+        for word in words:
+            if _WORD.fullmatch(word) is None or len(word) < 2:
+                raise ValueError(f"{word!r} is no lower-case word")
+            self._facts.setdefault(word, []).append(_Fact(rule, find, reach, telling))
+
+    def triggers(self) -> Iterator[tuple[Expression, Confirm]]:
+        """What the engine looks for, and who confirms it."""
+        words = sorted(self._facts)
+        confirm = self._confirm(words) if words else None
+        for at in range(0, len(words), _WORDS_A_TRIGGER):
+            trigger = "|".join(map(_separated, words[at : at + _WORDS_A_TRIGGER]))
+            yield Expression(f"(?:{trigger}){_AFTER_WORD}".encode(), caseless=True), confirm  # type: ignore[misc]
+
+    def _confirm(self, words: list[str]) -> Confirm:
+        lookup = Engine([Expression(_separated(word).encode(), caseless=True) for word in words])
+        known = [(len(word), self._facts[word]) for word in words]
+
+        def confirm(data: bytes, end: int) -> Spans:
+            starts = [at for at in range(max(1, end - _INTO), end) if _may_begin(data, at)]
+            if not starts:
+                return NOTHING
+            low = max(data.rfind(b"\0", 0, end) + 1, end - _BACK)
+            window = data[low : starts[-1]]
+            # The last word first; of those that end together, the longest.
+            for stop, word in sorted(lookup.scan(window), key=lambda hit: (-hit[0], -known[hit[1]][0])):
+                size, facts = known[word]
+                if size <= _SHORT_WORD and window[max(0, stop - size - 1) : stop - size].isalpha():
+                    continue
+                for start in starts:
+                    if start >= low + stop and (spans := _values(data, low + stop, start, facts)):
+                        return spans
+            return NOTHING
+
+        return confirm
+
+
+def _separated(word: str) -> str:
+    return re.sub(r"[ _.\-]", r"[ _.\-]?", word)
+
+
+def _may_begin(data: bytes, at: int) -> bool:
+    """True where a value may begin: cheap, and the boundary of the rule decides."""
+    before = data[at - 1 : at]
+    return (
+        not before.isalnum()
+        or data[at - 2 : at - 1] == b"\\"
+        or before == b"m"
+        or data[at - 3 : at - 2] == b"%"
+    )
+
+
+def _values(data: bytes, behind: int, start: int, facts: list[_Fact]) -> Spans:
+    """The value that begins at `start`, if a form of the word that ends at `behind` says so."""
+    for fact in facts:
+        match = fact.find.match(data, start) if start - behind <= fact.reach else None
+        if match is not None and is_plausible(match["secret"], telling=fact.telling):
+            return ((*match.span("secret"), fact.rule),)
+    return NOTHING
