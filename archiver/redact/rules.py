@@ -204,7 +204,7 @@ def _format(made: RuleSet, table: Mapping[str, Any]) -> None:
     if not rule.forms and not rule.beside:
         raise RuleError(f"rule {rule.id} has no forms")
     if bool(rule.beside) != bool(rule.named or rule.near):
-        raise RuleError(f"rule {rule.id} needs `beside` and one of `near` and `named`, or none of them")
+        raise RuleError(f"rule {rule.id} needs both `beside` and one of `near` and `named`, or neither")
     boundary = table.get("boundary", "word")
     if boundary not in confirm.BEFORE:
         raise RuleError(f"rule {rule.id} has the unknown boundary {boundary!r}")
