@@ -25,6 +25,9 @@ _TOKEN = re.compile(rb"[A-Za-z0-9+/=_.~:!@$%^*\-]+")
 _VARIED: Final = 6
 """Different bytes that a random value of any length has."""
 _URL_SAFE: Final = bytes.maketrans(b"-_", b"+/")
+_BARE = re.compile(rb"[A-Za-z0-9+/=_.~:!@#$%^&*()?,|\-]{12,4096}")
+_JOINTS = re.compile(rb"[-_.:/=+,|]+")
+_USER = re.compile(rb"[A-Za-z0-9_.@+\-]{1,64}")
 _NO_PASSWORDS: Final = frozenset(
     {b"password", b"pass", b"pwd", b"secret", b"token", b"port", b"passwd", b"pw", b"p"}
 )
@@ -75,6 +78,33 @@ def is_opaque(value: bytes) -> bool:
     if _count(value, _DIGITS):
         return not is_identifier(value) and not says_nothing(value)
     return len(value) >= 16 and is_scrambled(value, 8) and not says_nothing(value)
+
+
+def is_bare_token(value: bytes) -> bool:
+    """A whole decoded text that is a random token or `user:password`, though nothing around it says so.
+
+    Only for what was found behind an encoding: chance makes almost no printable text, so what is printable was
+    encoded on purpose. Identifiers, paths, URLs, sentences and structures are no tokens.
+    """
+    if _BARE.fullmatch(value) is None or says_nothing(value) or is_code(value):
+        return False
+    user, colon, rest = value.partition(b":")
+    if b":" in rest or (colon and _USER.fullmatch(user) is None):
+        return False
+    return _is_random(rest if colon else value)
+
+
+def _is_random(value: bytes) -> bool:
+    """At least one run between joints that nobody would write."""
+    if is_code(value) or entropy(value) < 2.8:
+        return False
+    run = max(_JOINTS.split(value), key=len)
+    digits = _count(run, _DIGITS)
+    if len(run) < 8 or digits == len(run) or len(set(run)) < _VARIED:
+        return False
+    if _HEX.fullmatch(run):
+        return len(run) >= 32 and digits > 0
+    return (digits >= 2 and not is_identifier(run)) or is_scrambled(run, 8)
 
 
 def is_plausible(value: bytes, *, telling: bool) -> bool:

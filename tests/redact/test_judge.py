@@ -9,6 +9,7 @@ import pytest
 
 from archiver.redact import judge, rules
 from archiver.redact.words import pairs
+from tests.redact.support import expand
 
 NAMES = rules.load().assigned.names
 
@@ -93,3 +94,28 @@ def test_logins_are_base64_of_user_and_password() -> None:
     assert judge.is_login(b"dXNlcjpodW50ZXIyMTIz")
     assert not judge.is_login(b"authentication")
     assert not judge.is_login(b"dXNlcg==")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "User:12345", "010:PullRequest123456", "arrayconnection:10", "localhost:8080",
+        "PullRequest:0b6e1c62-8b58-4a08-a4a8-6f1f8c6f2f11", "linux-x86_64-gnu-2.31",
+        "node-v18.17.0-linux-x64", "cursor:v2:2024-01-01T00:00:00Z", "console.log(foo)",
+        "/usr/lib/python3.11/site-packages/foo.py", "my_long_identifier_name_2", '{"id":1234567890}',
+        "library/nginx:1.25.3-alpine", "@angular/core@16.2.0", "a sentence of words 12",
+        "https://example.com/a1b2c3d4e5f6", "text/html;charset=utf-8", "MYSQL_ROOT_HOST_2024",
+        "", "short7Q", "aaaaaaaaaaaaaaaa1111", "12345678901234567890",
+    ],
+)  # fmt: skip
+def test_what_is_no_token_behind_an_encoding(value: str) -> None:
+    assert not judge.is_bare_token(value.encode())
+
+
+@pytest.mark.parametrize(
+    "template",
+    ["{alnum:32}", "{lownum:32}", "{hex:40}", "deploy:{alnum:16}4k9", "{b64:40}", "{digit:9}:AA{alnum:33}"],
+)
+def test_random_tokens_behind_an_encoding(template: str) -> None:
+    values = [expand(template, seed).encode() for seed in range(200)]
+    assert sum(map(judge.is_bare_token, values)) >= 190
