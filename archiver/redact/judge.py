@@ -83,8 +83,8 @@ def is_opaque(value: bytes) -> bool:
 def is_bare_token(value: bytes) -> bool:
     """A whole decoded text that is a random token or `user:password`, though nothing around it says so.
 
-    Only for what was found behind an encoding: chance makes almost no printable text, so what is printable was
-    encoded on purpose. Identifiers, paths, URLs, sentences and structures are no tokens.
+    Only for what was found behind an encoding: chance makes almost no printable text, so what is printable
+    was encoded on purpose. Identifiers, paths, URLs, sentences and structures are no tokens.
     """
     if _BARE.fullmatch(value) is None or says_nothing(value) or is_code(value):
         return False
