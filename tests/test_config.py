@@ -118,6 +118,8 @@ def test_every_key_can_be_set_by_its_variable(monkeypatch: pytest.MonkeyPatch) -
         "store.checksums": "basic", "store.part_size": "5MiB", "store.parallel": "2", "store.attempts": "3",
         "store.timeout": "5s", "store.fencing": "false", "keys.kms": "arn:aws:kms:a,arn:aws:kms:b",
         "keys.kms_endpoint_url": "http://127.0.0.1:2", "keys.application": "billing",
+        "redaction.packs": "emails,hosts", "redaction.disabled_rules": "jwt",
+        "redaction.patterns": '[{"id": "staff", "pattern": "S[0-9]{6}"}]',
     }  # fmt: skip
     assert {".".join(key) for key, _ in leaves()} == values.keys()
     plain = Settings().model_dump()
@@ -147,6 +149,8 @@ def test_every_key_can_be_set_by_its_variable(monkeypatch: pytest.MonkeyPatch) -
         ("[keys]\nidentities = [1]\n", "keys.identities: Input is not a valid path", "docs/"),
         ("store = 'x'\n", "store: Input should be a valid dictionary", "docs/"),
         ("[store]\nid = 'ABC'\n", "store.id: String should match", "docs/"),
+        ("[redaction]\npacks = ['mails']\n", "redaction.packs: Input should be 'emails'", "docs/"),
+        ("[[redaction.patterns]]\nid = 'x'\n", "redaction.patterns: pattern 'x' needs either", "docs/"),
     ],
 )
 def test_errors_of_the_file_name_file_and_key(tmp_path: Path, text: str, message: str, remedy: str) -> None:

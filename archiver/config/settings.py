@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, PrivateAttr
+from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -16,7 +16,17 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from archiver.config.values import Count, Duration, Place, Places, Size, StoreUrl, Words
+from archiver.config.values import (
+    Count,
+    Duration,
+    Place,
+    Places,
+    Size,
+    StoreUrl,
+    Words,
+    json_text,
+    listed,
+)
 from archiver.freshness import Policy
 from archiver.model import Frozen
 from archiver.model.limits import MAX_MEMBER, Limits
@@ -127,11 +137,40 @@ class FreshnessSettings(Frozen):
     policy: Policy = Field(Policy(), description="What STALE and UNKNOWN do to a restore.")
 
 
+class PatternSettings(Frozen):
+    """A format of the user's own: a pattern in the syntax of RE2, or a form as rule files write it."""
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+    kind: Annotated[str, Field(pattern=r"^([a-z0-9]+(-[a-z0-9]+)*)?$")] = ""
+    """What the placeholder says; empty: the id."""
+    pattern: str | None = None
+    form: str | None = None
+    keywords: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> PatternSettings:
+        if (self.pattern is None) == (self.form is None):
+            raise ValueError(f"pattern {self.id!r} needs either `pattern` or `form`")
+        return self
+
+
 class RedactionSettings(Frozen):
     """What is taken out before anything is sealed."""
 
     rule_files: Places = Field(
-        (), description="Files with redaction rules of your own, besides the built-in ones."
+        (),
+        description="Files with redaction rules of your own, besides the built-in ones; also gitleaks' form.",
+    )
+    packs: Annotated[tuple[Literal["emails", "hosts", "identifiers"], ...], BeforeValidator(listed)] = Field(
+        (), description="Packs of rules for what is no credential: `emails`, `hosts`, `identifiers`."
+    )
+    disabled_rules: Words = Field(
+        (), description="Ids of built-in rules to leave out; the receipt names them."
+    )
+    patterns: Annotated[tuple[PatternSettings, ...], BeforeValidator(json_text)] = Field(
+        (),
+        description="Formats of your own: tables with `id`, `kind`, and `pattern` (RE2) or `form`. In a "
+        "variable: JSON.",
     )
 
 

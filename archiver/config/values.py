@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -65,10 +66,20 @@ def duration_text(length: timedelta) -> str:
     return f"{seconds}s"
 
 
-def _listed(value: object) -> object:
+def listed(value: object) -> object:
     """A list in a variable or flag is one text with commas between its elements."""
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
+
+
+def json_text(value: object) -> object:
+    """Tables in a variable are one text of JSON."""
+    if isinstance(value, str):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError) as error:
+            raise ValueError("it is not JSON") from error
     return value
 
 
@@ -112,9 +123,9 @@ Duration = Annotated[
     timedelta, BeforeValidator(parse_duration), PlainSerializer(duration_text, when_used="json")
 ]
 Place = Annotated[Path, BeforeValidator(_placed)]
-Places = Annotated[tuple[Place, ...], BeforeValidator(_listed)]
+Places = Annotated[tuple[Place, ...], BeforeValidator(listed)]
 Words = Annotated[
     tuple[Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)], ...],
-    BeforeValidator(_listed),
+    BeforeValidator(listed),
 ]
 StoreUrl = Annotated[str, Field(min_length=1), BeforeValidator(_store_place)]

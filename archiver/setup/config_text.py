@@ -45,6 +45,7 @@ recipients = [
 
 [redaction]
 # rule_files = ["rules.toml"]
+# packs = ["emails", "hosts", "identifiers"]
 """
 
 
