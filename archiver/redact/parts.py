@@ -55,8 +55,7 @@ class PartPass:
         spool = self._scratch.spool("redacted", hashed=False)
         see = self._watch(number) if self._watch is not None else None
         count = 0
-        for lines, values in _batches(part.items):
-            block = b"\n".join((*lines, b""))
+        for block, lines, values in _batches(part.items) if see is not None else _unread(part.items):
             out: list[bytes] = []
             scrubber.lines(block, count + 1, f"transcript {part.name}", self._opaque, out.append)
             for piece in out:
@@ -64,7 +63,7 @@ class PartPass:
             if see is not None:
                 for value in values if out[0] is block else _changed(lines, values, out):
                     see(value)
-            count += len(lines)
+            count += len(lines) if see is not None else block.count(b"\n")
             progress.advance(len(block))
         spooled = spool.close()
         items = Items.in_file(spooled.path, count=count, size=spooled.size)
@@ -101,8 +100,8 @@ class PartPass:
         return part.model_copy(update={"items": items})
 
 
-def _batches(items: Items) -> Iterator[tuple[list[bytes], list[Any]]]:
-    """Lines with their values, about a megabyte at a time: what the reader parsed is not parsed again."""
+def _batches(items: Items) -> Iterator[tuple[bytes, list[bytes], list[Any]]]:
+    """Blocks, lines and values, about a megabyte at a time: what the reader parsed is not parsed again."""
     lines: list[bytes] = []
     values: list[Any] = []
     size = 0
@@ -111,10 +110,16 @@ def _batches(items: Items) -> Iterator[tuple[list[bytes], list[Any]]]:
         values.append(value)
         size += len(line)
         if size >= BLOCK:
-            yield lines, values
+            yield b"\n".join((*lines, b"")), lines, values
             lines, values, size = [], [], 0
     if lines:
-        yield lines, values
+        yield b"\n".join((*lines, b"")), lines, values
+
+
+def _unread(items: Items) -> Iterator[tuple[bytes, list[bytes], list[Any]]]:
+    """Blocks alone, where nobody asked for the values: they need not be parsed."""
+    for block in items.blocks():
+        yield block, [], []
 
 
 def _changed(lines: list[bytes], values: list[Any], out: list[bytes]) -> Iterator[Any]:
