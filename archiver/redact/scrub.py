@@ -19,6 +19,7 @@ from archiver.redact.finder import Finder
 from archiver.redact.ledger import KNOWN, Ledger
 from archiver.redact.negatives import is_scrambled
 from archiver.redact.texts import Texts
+from archiver.redact.tokens import decode, string_around
 
 Write = Callable[[bytes], object]
 ItemOpaque = Callable[[tuple[str | int, ...], Any], bool]
@@ -63,6 +64,8 @@ class Scrubber:
         self._decode_all = decode_all
         self._documents = Documents(finder, exact)
         self._texts = Texts(finder, exact, rules=rules)
+        self._plain: dict[str, bool] = {}
+        """Keys that were asked for, and whether they may be shown as part of a path."""
 
     def lines(self, block: bytes, first: int, place: str, opaque: ItemOpaque, write: Write) -> None:
         """Copy a block of whole JSON lines to `write`; `first` is the number of its first line, from 1."""
@@ -165,6 +168,8 @@ class Scrubber:
                 item.append(jsonio.loads(line) if len(line) <= _PROVE_WHOLE else None)
             return opaque(path, item[0])
 
+        if not self._rules and not self._decode_all and not self._may_hold_known(line, ends):
+            return []
         if self._decode_all or not self._rules or self._exact.ends(line):
             wanted = None if self._decode_all else ends
             return self._documents.edits(line, wanted, is_opaque, rules=self._rules)
@@ -177,6 +182,24 @@ class Scrubber:
             clean.add(name)
         return edits or []
 
+    def _may_hold_known(self, line: bytes, ends: list[int]) -> bool:
+        """False when it is certain that no string with a trigger holds a known value, which is cheap to know."""
+        done = 0
+        for end in ends:
+            if end <= done:
+                continue
+            place = string_around(line, end)
+            if place is None:
+                return True
+            done = place[1]
+            data = decode(line[place[0] : done])
+            if self._exact.find(data):
+                return True
+            # What is escaped once more, in JSON inside the string, shows only when that is decoded too.
+            if b"\\" in data and (self._exact.ends(data) or self._finder.escaped(data)):
+                return True
+        return False
+
     def _shown(self, path: tuple[str | int, ...]) -> str:
         """A path as JSON path; a key that is not one plain word, or holds a secret, is not shown."""
         out = ["$"]
@@ -188,6 +211,14 @@ class Scrubber:
         return "".join(out)
 
     def _is_plain(self, key: str) -> bool:
+        plain = self._plain.get(key)
+        if plain is None:
+            if len(self._plain) > _MOST_CLEAN:
+                self._plain.clear()
+            plain = self._plain[key] = self._judge_key(key)
+        return plain
+
+    def _judge_key(self, key: str) -> bool:
         data = key.encode("utf-8", "surrogatepass")
         if not _PLAIN_KEY.fullmatch(key) or is_scrambled(data, 8):
             return False
