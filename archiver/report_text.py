@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from archiver.model import Checkpoint
 from archiver.model.base import utc_text
 from archiver.model.report import RestoreReport
+from archiver.rotation import by_rank
 from archiver.safetext import one_line
 
 
@@ -43,7 +44,7 @@ def markdown(report: RestoreReport, checkpoint: Checkpoint) -> str:
     lines += _section("Left out", report.left_out)
     lines += _section(
         "Credentials replaced: rotate these",
-        (f"{rule}: {count} places" for rule, count in sorted(report.findings.items())),
+        report.rotate or (f"{rule}: {count} places" for rule, count in by_rank(report.findings)),
     )
     done = [f"{step.id}: {step.title}" for step in checkpoint.plan.completed]
     lines += _section(

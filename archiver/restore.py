@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from archiver import bundles, freshness, handover, members
+from archiver import bundles, freshness, handover, members, rotation
 from archiver.catalog import Catalog, Chain
 from archiver.errors import (
     ArchiveFormatError,
@@ -97,6 +97,7 @@ def restore(
         original = members.with_items(_validate(document, report.record), unpacked, manifest)
         _agrees(original, report.record)
         checkpoint, repairs = _repaired(original, scratch)
+        receipt = members.receipt_in(unpacked)
         report = report.model_copy(
             update={
                 "migrations": steps,
@@ -105,9 +106,8 @@ def restore(
                     for r in repairs.actions
                 ),
                 "warnings": (*report.warnings, *_left(repairs)),
-                "left_out": tuple(
-                    f"{left.member}: {left.reason}" for left in members.receipt_in(unpacked).left_out
-                ),
+                "left_out": tuple(f"{left.member}: {left.reason}" for left in receipt.left_out),
+                "rotate": tuple(rotation.lines(receipt.findings)),
             }
         )
         progress.stage("write", None)

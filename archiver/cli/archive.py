@@ -20,6 +20,9 @@ from archiver.cli.options import (
 if TYPE_CHECKING:
     from archiver.archive import Archived
 
+_FEW = 5
+"""Kinds of credentials that are said one by one."""
+
 
 def archive(
     paths: Annotated[
@@ -131,6 +134,7 @@ def _files(paths: list[Path]) -> tuple[Path, ...]:
 def _say(archived: Archived) -> None:
     from archiver.cli import output
     from archiver.cli.text import command, counts, size
+    from archiver.rotation import lines
 
     record, sizes = archived.record, archived.record.sizes
     output.line(
@@ -140,6 +144,8 @@ def _say(archived: Archived) -> None:
     output.line(f"  {size(sizes.raw)} read, {size(sizes.compacted)} packed, {size(sizes.stored)} stored")
     if record.findings:
         output.line(f"  Credentials replaced, rotate them: {counts(record.findings)}")
+        for one in lines(archived.receipt.findings, _FEW):
+            output.line(f"    - {one}")
     show, plan = command("archiver show", record.run), command("archiver restore", record.run, "--plan")
     output.line(f"  Next: {show}; {plan}")
 

@@ -127,6 +127,10 @@ def _say(report: Report, *, planned: bool) -> None:
             output.problem("warning", warning, None, style="1;33")
     for blocker in report.blockers:
         output.problem("blocked", blocker.reason, blocker.remedy)
+    if report.rotate and output.tty():
+        output.heading("Rotate these")
+        for one in report.rotate:
+            output.line(f"- {one}")
     if not planned:
         output.heading("Handed over")
         output.facts([("folder", report.folder), *(("next", step) for step in report.next_steps)])

@@ -71,8 +71,10 @@ def counted(count: int, noun: str) -> str:
 
 
 def counts(findings: Mapping[str, int]) -> str:
-    """How often each rule found something: `rule (2), other (1)`."""
-    return ", ".join(f"{rule} ({number(count)})" for rule, count in sorted(findings.items()))
+    """How often each rule found something, the worst first: `rule (2), other (1)`."""
+    from archiver.rotation import by_rank
+
+    return ", ".join(f"{rule} ({number(count)})" for rule, count in by_rank(findings))
 
 
 def command(program: str, run: str, *options: str) -> str:

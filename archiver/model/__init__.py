@@ -23,7 +23,7 @@ from archiver.model.checkpoint import (
 from archiver.model.items import Items
 from archiver.model.member import Member
 from archiver.model.note import Note, Rekeyed
-from archiver.model.receipt import Finding, LeftOut, Receipt
+from archiver.model.receipt import Finding, LeftOut, Receipt, RuleFile
 from archiver.model.record import (
     RECORD_FORMAT,
     BundleRef,
@@ -61,6 +61,7 @@ __all__ = [
     "Record",
     "Rekeyed",
     "RetentionClass",
+    "RuleFile",
     "Sizes",
     "Spend",
     "Step",

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from archiver.model.base import Frozen
+from archiver.model.checkpoint import Digest
 
 Fingerprint = Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
 
@@ -18,7 +19,10 @@ class Finding(Frozen):
     kind: str
     fingerprint: Fingerprint
     count: int
+    about: str = ""
+    """What the rule says that this is."""
     places: tuple[str, ...] = ()
+    """Where it stood, a few of all places: names, lines and keys that are no secrets themselves."""
 
 
 class LeftOut(Frozen):
@@ -29,13 +33,23 @@ class LeftOut(Frozen):
     rules: tuple[str, ...] = ()
 
 
+class RuleFile(Frozen):
+    """A file of rules that was in force."""
+
+    name: str
+    sha256: Digest
+
+
 class Receipt(Frozen):
     """All that redaction found in one save."""
 
     engine: str = ""
     rules_version: str = ""
     rules: int = 0
+    rule_files: tuple[RuleFile, ...] = ()
     findings: tuple[Finding, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     too_short: tuple[str, ...] = ()
     """Names (never values) of registered secrets that are too short to search for."""
+    unread: tuple[str, ...] = ()
+    """Well-known files of credentials that could not be read, and why: their values were not searched for."""

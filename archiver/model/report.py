@@ -57,6 +57,8 @@ class RestoreReport(Frozen):
     migrations: tuple[str, ...] = ()
     repairs: tuple[Repaired, ...] = ()
     findings: dict[str, int] = Field(default_factory=dict)
+    rotate: tuple[str, ...] = ()
+    """What to do about the credentials that were replaced, the worst first; known once the bundle is open."""
     left_out: tuple[str, ...] = ()
     folder: str | None = None
     next_steps: tuple[str, ...] = ()

@@ -38,6 +38,16 @@ class Ledger:
         self._first: dict[str, tuple[str, str]] = {}
         self._values: dict[bytes, None] = {}
         self._value_bytes = 0
+        self.total = 0
+        """Occurrences noted so far."""
+
+    def afresh(self) -> Ledger:
+        """A ledger without findings that knows the same values, and the rule and kind each was found by."""
+        made = Ledger(self._key)
+        made._first = dict(self._first)
+        made._values = dict(self._values)
+        made._value_bytes = self._value_bytes
+        return made
 
     def replace(self, rule: str, kind: str, value: bytes, place: str) -> bytes:
         """Note one occurrence of a secret and give its placeholder; one value has one placeholder.
@@ -56,6 +66,7 @@ class Ledger:
         if entry is None:
             entry = self._new(rule, kind, shown)
         entry.count += 1
+        self.total += 1
         if len(entry.places) < MOST_PLACES and place not in entry.places:
             entry.places.append(place)
         return placeholder.make(kind, shown).encode()

@@ -31,8 +31,11 @@ class RawOutcome:
 class RawPass:
     """Takes chunks of a file and makes its redacted copy, in bounded memory."""
 
-    def __init__(self, scrubber: Scrubber, scratch: Scratch | None, place: str) -> None:
-        """Without `scratch` nothing is written or noted: `found` says whether anything would be."""
+    def __init__(
+        self, scrubber: Scrubber, scratch: Scratch | None, place: str, *, noting: bool = False
+    ) -> None:
+        """Without `scratch` nothing is written, and noted only if asked: `found` says whether it would be."""
+        self._noting = noting or scratch is not None
         self._scrubber = scrubber
         self._place = place
         self._spool = scratch.spool("raw", hashed=False) if scratch is not None else None
@@ -108,7 +111,7 @@ class RawPass:
 
     def _note(self, edit: Edit) -> bytes:
         self._found.add(self._scrubber.rule_of(edit))
-        if self._spool is None:
+        if not self._noting:
             return b""
         return self._scrubber.placeholder(edit, f"{self._place} line {self._line}")
 

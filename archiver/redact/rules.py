@@ -72,6 +72,8 @@ class RuleSet:
     costs: list[int] = field(default_factory=list)
     near: Near = field(default_factory=Near)
     version: str = ""
+    files: tuple[tuple[str, str], ...] = ()
+    """Name and SHA-256 of each file of rules in force."""
 
     def index(self, rule_id: str) -> int:
         """The place of a rule; raises `KeyError`."""
@@ -112,7 +114,9 @@ def parse(texts: Iterable[tuple[str, str]]) -> RuleSet:
     """Rules from (file name, TOML text) pairs; raises `RedactionUnavailableError` naming file and rule."""
     digest = hashlib.sha256()
     documents: list[tuple[str, Mapping[str, Any]]] = []
+    files: list[tuple[str, str]] = []
     for name, text in texts:
+        files.append((Path(name).name, hashlib.sha256(text.encode()).hexdigest()))
         digest.update(f"{len(text)} {text}".encode())
         try:
             documents.append((name, tomllib.loads(text)))
@@ -131,6 +135,7 @@ def parse(texts: Iterable[tuple[str, str]]) -> RuleSet:
     if not any(rule.specific for rule in made.rules):
         raise _broken("of the package", "it holds no rules")
     made.version = digest.hexdigest()[:16]
+    made.files = tuple(files)
     return made
 
 

@@ -24,11 +24,12 @@ from archiver.transcripts.document import NotSplitError, Scan
 from archiver.transcripts.elements import Elements, Values
 from archiver.transcripts.jsonl import Dropped, JsonLines
 from archiver.transcripts.jsontext import BLANKS
+from archiver.transcripts.names import safe_name
 from archiver.transcripts.places import at
 from archiver.transcripts.sessions import Found, gather
 from archiver.transcripts.source import CHUNK, FileSource
 
-__all__ = ["MAX_ITEM", "Dropped", "Reading", "pairs", "read"]
+__all__ = ["MAX_ITEM", "Dropped", "Reading", "pairs", "read", "recognise"]
 
 MAX_ITEM: Final = 16 << 20
 """Bytes of an item: real ones have up to 5 MB, and one made of escapes costs redaction 37 times its size."""
@@ -65,6 +66,16 @@ def read(paths: Sequence[pathlib.Path], *, salvage: bool = False, max_item: int 
         )
     transcript = Transcript(dialect=next(iter(dialects), OPAQUE), parts=tuple(part for _, part in read_parts))
     return Reading(transcript, sum(found.source.size for found in files), dropped)
+
+
+def recognise(source: FileSource) -> tuple[str, TranscriptPart]:
+    """The dialect of one file, whatever lies beside it, and the file as a part with lazy items.
+
+    Raises as `read` does.
+    """
+    return _Reader(salvage=False, max_item=MAX_ITEM, dropped=[]).part(
+        Found(safe_name(source.path.name), source)
+    )
 
 
 def pairs(items: Items) -> Iterator[tuple[bytes, Any]]:

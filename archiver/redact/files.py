@@ -1,0 +1,292 @@
+"""The redaction of whole files as they lie: of any form, and byte for byte outside of what is replaced.
+
+A file is looked at first (`look`), so that what is found in one is searched for in all (`settle`), and then
+looked at or copied once more. What a file is decides how: JSON lines one by one, a JSON document as one text,
+anything else in windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from archiver import jsonio
+from archiver.errors import ArchiverError, InputNotFoundError, RefusedError
+from archiver.model import Member, Receipt
+from archiver.redact.exact import ExactMatcher
+from archiver.redact.members import MemberScan
+from archiver.redact.raw import RawPass
+from archiver.redact.redactor import Redactor
+from archiver.redact.scrub import ItemOpaque, Scrubber, never
+from archiver.scratch import Scratch, Spooled
+from archiver.transcripts import DIALECTS, detect, get_dialect
+from archiver.transcripts.dialect import Path as Steps
+from archiver.transcripts.jsontext import BLANKS
+from archiver.transcripts.places import at
+from archiver.transcripts.reader import MAX_ITEM, recognise
+from archiver.transcripts.source import CHUNK, FileSource
+
+DOCUMENT_LIMIT: Final = 64 << 20
+"""Bytes of a JSON document that is judged whole; a larger one is text."""
+_HEAD: Final = 1 << 20
+_SAMPLE: Final = 200
+_OPENINGS: Final = (b"{", b"[")
+
+
+class Bytes(Protocol):
+    """What can be read: `blocks` gives all of it, each time it is called."""
+
+    @property
+    def size(self) -> int: ...
+
+    def blocks(self) -> Iterator[bytes]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Bytes in memory."""
+
+    data: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+    def blocks(self) -> Iterator[bytes]:
+        return (self.data[start : start + CHUNK] for start in range(0, len(self.data), CHUNK))
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a file is read, and what in it a dialect keeps byte for byte."""
+
+    form: str
+    """`lines`, `document` or `raw`."""
+    dialect: str = detect.OPAQUE
+    opaque: ItemOpaque = never
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What came of one file: its copy if one was asked for, or why there can be none."""
+
+    found: int = 0
+    spooled: Spooled | None = None
+    reason: str | None = None
+    rules: tuple[str, ...] = ()
+
+
+class FileRedactor(Redactor):
+    """Looks for credentials in files and makes redacted copies of them."""
+
+    def look(self, source: Bytes, shape: Shape, place: str, *, rules: bool = True) -> Looked:
+        """Note what the file holds; `rules=False` searches for known values alone."""
+        return self._pass(source, shape, place, rules, None)
+
+    def copy(self, source: Bytes, shape: Shape, place: str, scratch: Scratch) -> Looked:
+        """A redacted copy in a private file; none where the file cannot be made safe."""
+        return self._pass(source, shape, place, True, scratch)
+
+    def name(self, name: str) -> str:
+        """A name with its credentials replaced, which are noted as found in a name."""
+        scrubber = Scrubber(self._finder, self._known(), self._ledger)
+        changed = scrubber.text(name.encode("utf-8", "surrogatepass"), "the name of a file")
+        return changed.decode("utf-8", "surrogatepass")
+
+    def settle(self) -> bool:
+        """Forget where things were found, but not what: the next pass notes every occurrence anew.
+
+        False if nothing was found: then no other pass finds more.
+        """
+        if not self._ledger.total:
+            return False
+        self._ledger = self._ledger.afresh()
+        return True
+
+    def stored(self, members: tuple[Member, ...], dialect: str, scratch: Scratch) -> Receipt:
+        """What is found in the members of a bundle."""
+        opaque = get_dialect(dialect if dialect in DIALECTS else detect.OPAQUE).opaque
+        scrubber = Scrubber(self._finder, ExactMatcher(self._registered), self._ledger)
+        scan = MemberScan(scrubber, opaque, scratch)
+        for member in members:
+            made = scan.scan(member)
+            if made is not None and made is not member and isinstance(made.source, Path):
+                made.source.unlink()
+        self._left_out.extend(scan.left_out)
+        return self.receipt()
+
+    def _pass(self, source: Bytes, shape: Shape, place: str, rules: bool, scratch: Scratch | None) -> Looked:
+        scrubber = Scrubber(self._finder, self._known(), self._ledger, rules=rules)
+        before = self._ledger.total
+        if shape.form == "raw":
+            return self._raw(source, place, scrubber, scratch)
+        spool = scratch.spool("copy", hashed=False) if scratch is not None else None
+        write: Callable[[bytes], object] = _nowhere if spool is None else spool.write
+        if shape.form == "document":
+            text = b"".join(source.blocks())
+            write(scrubber.json(text, place, _of_whole(shape.opaque, text)))
+        else:
+            _Lines(scrubber, place, shape.opaque, write).all_of(source)
+        return Looked(self._ledger.total - before, spool.close() if spool is not None else None)
+
+    def _raw(self, source: Bytes, place: str, scrubber: Scrubber, scratch: Scratch | None) -> Looked:
+        before = self._ledger.total
+        work = RawPass(scrubber, scratch, place, noting=True)
+        for block in source.blocks():
+            work.feed(block)
+        outcome = work.close()
+        found = self._ledger.total - before
+        return Looked(found, outcome.spooled, outcome.reason, outcome.rules)
+
+
+class _Lines:
+    """JSON lines; one that is damaged, as the last of a session that died may be, is taken as text."""
+
+    def __init__(
+        self, scrubber: Scrubber, place: str, opaque: ItemOpaque, write: Callable[[bytes], object]
+    ) -> None:
+        self._scrubber = scrubber
+        self._place = place
+        self._opaque = opaque
+        self._write = write
+        self._number = 1
+
+    def all_of(self, source: Bytes) -> None:
+        for block in whole_lines(source):
+            done = start = 0
+            while start < len(block):
+                stop = block.find(b"\n", start) + 1 or len(block)
+                if not _is_json(block[start:stop]):
+                    self._json(block[done:start])
+                    self._text(block[start:stop])
+                    done = stop
+                start = stop
+            self._json(block[done:])
+
+    def _json(self, lines: bytes) -> None:
+        if lines:
+            self._scrubber.lines(lines, self._number, self._place, self._opaque, self._write)
+            self._number += lines.count(b"\n")
+
+    def _text(self, line: bytes) -> None:
+        self._write(self._scrubber.text(line, f"{self._place} line {self._number}"))
+        self._number += line.count(b"\n")
+
+
+def whole_lines(source: Bytes) -> Iterator[bytes]:
+    """The bytes in blocks that end with a line, but for the last."""
+    held: list[bytes] = []
+    for block in source.blocks():
+        cut = block.rfind(b"\n") + 1
+        if cut:
+            yield b"".join((*held, block[:cut]))
+            held = [block[cut:]] if cut < len(block) else []
+        else:
+            held.append(block)
+    if held:
+        yield b"".join(held)
+
+
+def shape_of(source: Bytes) -> Shape:
+    """How to read it; `InputNotFoundError` and `RefusedError` where the file is gone or another one."""
+    if not isinstance(source, FileSource):
+        return _held_shape(source)
+    try:
+        dialect, part = recognise(source)
+    except (InputNotFoundError, RefusedError):
+        raise
+    except ArchiverError:
+        return _plain(source)
+    if dialect == detect.OPAQUE or part.media == "raw":
+        return _plain(source)
+    of_items = get_dialect(dialect).opaque
+    opaque = _inside(of_items, part.nested_at) if part.nested_at else of_items
+    if part.media == "json":
+        return _plain(source, dialect, _in_document(of_items, opaque, part.items_at))
+    return Shape("lines", dialect, opaque) if _has_lines(source) else _plain(source, dialect, opaque)
+
+
+def _held_shape(source: Bytes) -> Shape:
+    head = next(source.blocks(), b"")[:_HEAD].split(b"\n")
+    values = [_value(line) for line in head[: min(_SAMPLE, max(1, len(head) - 1))]]
+    dialect = detect.of_lines(values) if values and None not in values else detect.OPAQUE
+    if dialect == detect.OPAQUE or not _has_lines(source):
+        return _plain(source)
+    return Shape("lines", dialect, get_dialect(dialect).opaque)
+
+
+def _plain(source: Bytes, dialect: str = detect.OPAQUE, opaque: ItemOpaque = never) -> Shape:
+    """A JSON document of bearable size as such, everything else as text or bytes."""
+    start = next(source.blocks(), b"")[:64].lstrip()[:1]
+    if source.size > DOCUMENT_LIMIT or start not in _OPENINGS:
+        return Shape("raw", dialect)
+    value = _value(b"".join(source.blocks()))
+    return Shape("raw", dialect) if value is None else Shape("document", dialect, opaque)
+
+
+def _inside(opaque: ItemOpaque, nested_at: Steps) -> ItemOpaque:
+    """The word on a leaf of an element that holds items itself."""
+    depth = len(nested_at)
+
+    def of_element(path: Steps, element: Any) -> bool:
+        if len(path) > depth and path[:depth] == nested_at:
+            return opaque(path[depth + 1 :], at(element, path[: depth + 1]))
+        return opaque((0, *path), [element])
+
+    return of_element
+
+
+def _in_document(of_header: ItemOpaque, of_item: ItemOpaque, items_at: Steps) -> ItemOpaque:
+    """The word on a leaf of a document whose items are an array at `items_at`."""
+    depth = len(items_at)
+
+    def of_document(path: Steps, document: Any) -> bool:
+        if len(path) > depth and path[:depth] == items_at:
+            return of_item(path[depth + 1 :], at(document, path[: depth + 1]))
+        return of_header(path, document)
+
+    return of_document
+
+
+def _of_whole(opaque: ItemOpaque, text: bytes) -> ItemOpaque:
+    """The same of a document that is too large to be parsed again for every word."""
+    if opaque is never:
+        return never
+    value = jsonio.loads(text)
+    return lambda path, _item: opaque(path, value)
+
+
+def _has_lines(source: Bytes) -> bool:
+    """Whether no line is too long to be an item, and the first one is JSON by itself."""
+    length = 0
+    first: bytes | None = b""
+    for block in source.blocks():
+        if first is not None:
+            first += block
+            line, end, _ = first.lstrip().partition(b"\n")
+            if end and not _is_json(line):
+                return False
+            first = None if end else first
+        pieces = block.split(b"\n")
+        for number, piece in enumerate(pieces):
+            length = len(piece) + (length if number == 0 else 0)
+            if length > MAX_ITEM:
+                return False
+    return True
+
+
+def _is_json(line: bytes) -> bool:
+    return not line.strip(BLANKS) or _value(line) is not None
+
+
+def _value(text: bytes) -> Any:
+    try:
+        return jsonio.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _nowhere(_data: bytes) -> None:
+    """For a look: nothing is written."""
