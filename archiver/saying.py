@@ -50,4 +50,5 @@ def warnings_of(record: Record, redactor: Redactor, dropped: Sequence[Dropped]) 
     warnings += [
         f"the value of {name} is too short or too common to search for" for name in receipt.too_short
     ]
+    warnings += [f"what stands in {unread}; it was not searched for" for unread in receipt.unread]
     return tuple(map(redactor.text, warnings))

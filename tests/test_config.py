@@ -118,6 +118,7 @@ def test_every_key_can_be_set_by_its_variable(monkeypatch: pytest.MonkeyPatch) -
         "store.checksums": "basic", "store.part_size": "5MiB", "store.parallel": "2", "store.attempts": "3",
         "store.timeout": "5s", "store.fencing": "false", "keys.kms": "arn:aws:kms:a,arn:aws:kms:b",
         "keys.kms_endpoint_url": "http://127.0.0.1:2", "keys.application": "billing",
+        "redaction.secret_files": "/f", "redaction.well_known_files": "false",
         "redaction.packs": "emails,hosts", "redaction.disabled_rules": "jwt",
         "redaction.patterns": '[{"id": "staff", "pattern": "S[0-9]{6}"}]',
     }  # fmt: skip

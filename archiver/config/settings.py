@@ -157,6 +157,16 @@ class PatternSettings(Frozen):
 class RedactionSettings(Frozen):
     """What is taken out before anything is sealed."""
 
+    secret_files: Places = Field(
+        (),
+        description="Files whose values are secrets (`.env`, JSON, YAML, TOML, INI, `.netrc`, keys, …), or "
+        "patterns such as `conf/*.env`; one that cannot be read stops the save.",
+    )
+    well_known_files: bool = Field(
+        True,
+        description="Also take out what stands in the credential files of well-known tools in the home "
+        "folder, and in `.env` of the current one.",
+    )
     rule_files: Places = Field(
         (),
         description="Files with redaction rules of your own, besides the built-in ones; also gitleaks' form.",

@@ -1,14 +1,22 @@
 """Redaction: no credential leaves in a bundle, and no wrong hit breaks a resume."""
 
-from archiver.redact.exact import ExactValue, exact_from_environment
+from archiver.redact.environment import exact_from_environment
+from archiver.redact.exact import ExactValue
+from archiver.redact.files import Bytes, FileRedactor, Held, Looked, Shape, shape_of
 from archiver.redact.placeholder import contains_placeholder, is_placeholder
 from archiver.redact.redactor import Redactor, new_key
 
 __all__ = [
+    "Bytes",
     "ExactValue",
+    "FileRedactor",
+    "Held",
+    "Looked",
     "Redactor",
+    "Shape",
     "contains_placeholder",
     "exact_from_environment",
     "is_placeholder",
     "new_key",
+    "shape_of",
 ]

@@ -11,12 +11,12 @@ import functools
 import html
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, quote_plus
 
-from archiver.redact import negatives, views
+from archiver.redact import negatives, pem, views
 from archiver.redact.engine import Engine, Expression
 from archiver.redact.names import Names
 from archiver.redact.placeholder import PLACEHOLDER
@@ -36,44 +36,30 @@ class ExactValue:
     """A secret the caller knows, and the name it may be called by.
 
     `guessed`: nobody said that it is secret, only its name does; then a common word or a path is not searched
-    for, as that would damage texts.
+    for, as that would damage texts. `missing`: why the value is not known, where only the place of it is.
     """
 
     name: str
     value: str
     guessed: bool = False
+    missing: str = ""
 
     def __repr__(self) -> str:
         return f"ExactValue(name={self.name!r})"
 
 
 @functools.cache
-def _names() -> Names:
+def secret_names() -> Names:
+    """The names that say secret, as the built-in rules have them."""
     from archiver.redact import rules  # rules know values, and values know names
 
     return rules.load().assigned.names
 
 
-def exact_from_environment(
-    environ: Mapping[str, str], extra_names: Iterable[str] = (), *, names: Names | None = None
-) -> list[ExactValue]:
-    """The values of environment variables whose names say secret (guessed), and of those named.
-
-    What is too short or too common to be searched for is given too, so that the receipt can name it.
-    """
-    names = names or _names()
-    wanted = set(extra_names)
-    return [
-        ExactValue(name, value, guessed=name not in wanted)
-        for name, value in sorted(environ.items())
-        if value and (name in wanted or (name not in _PLACES and names.says(name) is not None))
-    ]
-
-
-_PLACES: Final = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK"})
-"""Variables of the shell that hold places, whatever their names say."""
 _PLACE = re.compile(rb"~?/[\w.\-@]+(?:/[\w.\-@]+)+/?")
 _REFERENCE = re.compile(rb"\$\{[A-Za-z_]\w*\}")
+_URL = re.compile(rb"[a-z][a-z0-9+.\-]*://[^\s@?#]+", re.IGNORECASE)
+_QUOTES: Final = ("'", '"', "`")
 _LONGEST_WORD = 11
 _SHORTEST_NUMBER = 8
 
@@ -81,23 +67,29 @@ _SHORTEST_NUMBER = 8
 def searchable(known: ExactValue) -> bool:
     """True when a value is long enough to be searched for; one that only its name calls secret is no word."""
     value = bytes_of(known)
-    return len(value) >= SHORTEST and not (known.guessed and _is_harmless(value))
+    return len(value) >= SHORTEST and not known.missing and not (known.guessed and _is_harmless(value))
 
 
 def bytes_of(known: ExactValue) -> bytes:
-    """The bytes to search for."""
-    return known.value.strip().encode("utf-8", "surrogatepass")
+    """The bytes to search for: without white space and quotes around them, which are not part of a secret."""
+    value = known.value.strip()
+    inner = value[1:-1].strip() if value[:1] == value[-1:] and value[:1] in _QUOTES else ""
+    return (inner if len(inner) >= SHORTEST else value).encode("utf-8", "surrogatepass")
 
 
 def _is_harmless(value: bytes) -> bool:
-    """True for what stands in many texts without being the secret: a word, a number, a path, a reference."""
+    """True for what stands in many texts without being the secret: a word, a number, a path, a reference.
+
+    So is a URL that holds no login and no random piece.
+    """
     if value.isalpha():
         one_case = value.islower() or value.isupper() or value.istitle()
         return len(value) <= _LONGEST_WORD and one_case and not negatives.is_scrambled(value, 3)
     if value.isdigit():
         return len(value) < _SHORTEST_NUMBER
     return _REFERENCE.fullmatch(value) is not None or (
-        _PLACE.fullmatch(value) is not None and not any(map(_is_mixed, value.split(b"/")))
+        (_PLACE.fullmatch(value) or _URL.fullmatch(value)) is not None
+        and not any(map(_is_mixed, value.split(b"/")))
     )
 
 
@@ -124,11 +116,15 @@ def encodings(value: bytes) -> Iterator[bytes]:
     yield value
     if len(value) <= _ENCODED_LONGEST:
         yield from _base64(value)
+        yield from _base64(_wide(value))  # as PowerShell takes commands
 
 
 def caseless_encodings(value: bytes) -> Iterator[bytes]:
     """The forms whose hex digits may be of either case: percent-encoded, in hex, escaped for JSON or HTML."""
     if len(value) > _ENCODED_LONGEST:
+        return
+    if _UNRESERVED.fullmatch(value) is not None:
+        yield value.hex().encode()
         return
     yield quote(value, safe="").encode()
     yield quote(value).encode()
@@ -160,12 +156,21 @@ def _escaped(text: str) -> Iterator[str]:
 
 
 _HTML_SAFE: Final = {ord(sign): f"\\u{ord(sign):04x}" for sign in "&<>"}
+_UNRESERVED = re.compile(rb"[A-Za-z0-9_.\-~]+")
+"""What no writer of URLs, HTML or JSON has to write in another way."""
 _SAFE = re.compile(rb"[ !#-%(-.0-;=?-\[\]-~]{4,}")
 
 
 def _fragment(value: bytes) -> bytes | None:
     """The longest part of a value that no JSON writer escapes, so that it shows in any spelling."""
     return max(_SAFE.findall(value), key=len, default=None)
+
+
+def _wide(value: bytes) -> bytes:
+    try:
+        return value.decode("utf-8").encode("utf-16-le")
+    except UnicodeDecodeError:
+        return b""
 
 
 def _base64(value: bytes) -> Iterator[bytes]:
@@ -183,6 +188,9 @@ _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
 _PART = -1
+"""Owner of what only leads to the text around it."""
+_PIECE = -2
+"""Owner of the pieces of private keys."""
 _TRIGGERS: Final = tuple(
     form for sign in views.INVISIBLE for form in (sign, json.dumps(sign.decode())[1:-1].encode())
 )
@@ -205,10 +213,16 @@ class ExactMatcher:
             for form in set(caseless_encodings(value)) - as_they_are:
                 if len(form) <= _LONGEST_FORM:
                     forms.setdefault(Expression(form, caseless=True), index)
-        for value in self.values:
+        self._pieces: dict[bytes, tuple[int, bytes, int]] = {}
+        for index, value in enumerate(self.values):
+            inner = pem.body(value)
+            for offset, piece in pem.pieces(inner):
+                self._pieces.setdefault(piece, (index, inner, offset))
             fragment = _fragment(value)
             if fragment is not None:
                 forms.setdefault(Expression(fragment[:_LONGEST_FORM]), _PART)
+        for piece in self._pieces:
+            forms.setdefault(Expression(piece), _PIECE)
         for sign in _TRIGGERS if forms else ():
             forms.setdefault(Expression(sign, caseless=True), _PART)
         self._sizes = [len(form.pattern) for form in forms]
@@ -247,7 +261,11 @@ class ExactMatcher:
     def _spans(self, engine: Engine, data: bytes, last: int) -> Iterator[tuple[int, int, int]]:
         for end, number in engine.scan(data):
             owner = self._owners[number]
-            if owner != _PART and owner < last:
+            if owner == _PIECE:
+                owner, inner, offset = self._pieces[data[end - pem.PIECE : end]]
+                if owner < last:
+                    yield *pem.around(data, end, inner, offset), owner
+            elif owner != _PART and owner < last:
                 yield self._whole(data, end - self._sizes[number], end, owner)
 
     def _whole(self, data: bytes, start: int, end: int, owner: int) -> tuple[int, int, int]:

@@ -5,28 +5,30 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pydantic import ValidationError
 
 from archiver import jsonio
 from archiver.errors import RedactionUnavailableError, UsageError
-from archiver.model import Checkpoint, Items, LeftOut, Member, Receipt, Transcript, TranscriptPart
+from archiver.model import Checkpoint, Items, LeftOut, Member, Receipt, RuleFile, Transcript, TranscriptPart
 from archiver.progress import Progress, Silent
 from archiver.redact import exact as exact_values
 from archiver.redact import rules
 from archiver.redact.engine import ENGINE
 from archiver.redact.exact import ExactMatcher, ExactValue
 from archiver.redact.finder import Finder
-from archiver.redact.ledger import Ledger
+from archiver.redact.ledger import KNOWN, Ledger
 from archiver.redact.members import MemberScan, state_opaque
 from archiver.redact.parts import PartPass, Watch
-from archiver.redact.scrub import Clean, ItemOpaque, Scrubber
+from archiver.redact.scrub import FLOOD, Clean, ItemOpaque, Scrubber
 from archiver.redacted import Redacted, vouch
 from archiver.scratch import Scratch
 from archiver.transcripts import DIALECTS, get_dialect
 
 _LONGEST_ID = 200
+_ABOUT_KNOWN = "a value that was named as secret, or its copy"
+_ABOUT_FLOOD = "a text with more possible credentials than are looked at one by one"
 
 
 def new_key() -> bytes:
@@ -43,8 +45,9 @@ class Redactor:
         self._ledger = Ledger(key)
         registered = list(exact)
         self._too_short = tuple(
-            sorted({known.name for known in registered if not exact_values.searchable(known)})
+            sorted({one.name for one in registered if not one.missing and not exact_values.searchable(one)})
         )
+        self._unread = tuple(f"{one.name}: {one.missing}" for one in registered if one.missing)
         self._registered = tuple(
             exact_values.bytes_of(known) for known in registered if exact_values.searchable(known)
         )
@@ -59,9 +62,7 @@ class Redactor:
         self._scratch: Scratch | None = None
 
     @classmethod
-    def load(
-        cls, key: bytes, *, exact: Iterable[ExactValue] = (), rule_files: Iterable[Path] = ()
-    ) -> Redactor:
+    def load(cls, key: bytes, *, exact: Iterable[ExactValue] = (), rule_files: Iterable[Path] = ()) -> Self:
         """Load the rules and the engine; raises `RedactionUnavailableError` when either does not load."""
         return cls(Finder(rules.load(rule_files)), key, exact)
 
@@ -215,8 +216,14 @@ class Redactor:
     def receipt(self) -> Receipt:
         """All that was found so far; places and names are free of every value known by now."""
         loaded = self._finder.rules
+        about = {KNOWN: _ABOUT_KNOWN, FLOOD: _ABOUT_FLOOD, **{rule.id: rule.about for rule in loaded.rules}}
         findings = (
-            finding.model_copy(update={"places": tuple(map(self._shown, finding.places))})
+            finding.model_copy(
+                update={
+                    "about": about.get(finding.rule, ""),
+                    "places": tuple(map(self._shown, finding.places)),
+                }
+            )
             for finding in self._ledger.findings()
         )
         left_out = (left.model_copy(update={"member": self._shown(left.member)}) for left in self._left_out)
@@ -224,9 +231,13 @@ class Redactor:
             engine=ENGINE,
             rules_version=loaded.version,
             rules=len(loaded.rules),
+            rule_files=tuple(
+                RuleFile(name=self._shown(name), sha256=digest) for name, digest in loaded.files
+            ),
             findings=tuple(findings),
             left_out=tuple(left_out),
             too_short=self._too_short,
+            unread=tuple(map(self._shown, self._unread)),
         )
 
     def _shown(self, text: str) -> str:

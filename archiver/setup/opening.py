@@ -20,13 +20,14 @@ from archiver.age import (
     bind_recipients,
 )
 from archiver.config import FILE_NAME, Settings, config_home
-from archiver.config.paths import exists
+from archiver.config.paths import current_folder, exists, home
 from archiver.errors import (
     ConfigError,
     ContextMismatchError,
     KeyUnavailableError,
     ObjectNotFoundError,
     StoreUnreachableError,
+    UsageError,
 )
 from archiver.setup import contents, keys
 from archiver.setup.contents import default_store, holds_objects, holds_runs
@@ -80,16 +81,35 @@ class Setup:
         return bind_identities(self.identities, Context(self.settings.keys.application, run, task, kind))
 
     def exact_values(self) -> list[ExactValue]:
-        """Values that are known to be secret: of the environment, and the own identities."""
-        from archiver.redact import ExactValue, exact_from_environment
+        """Values that are known to be secret: of the environment, of files, and the own identities.
+
+        Raises `RedactionUnavailableError` for a file of `redaction.secret_files` that cannot be read.
+        """
+        from archiver.redact import ExactValue, exact_from_environment, secretfiles
 
         names = self.settings.archive.secret_environment
+        configured = self.settings.redaction
         own = [
             ExactValue("archiver identity", identity.secret_text())
             for identity in self.identities
             if isinstance(identity, SecretIdentity)
         ]
-        return [*exact_from_environment(os.environ, names), *own]
+        environment = exact_from_environment(os.environ, names)
+        files = secretfiles.named(configured.secret_files)
+        if configured.well_known_files:
+            files += secretfiles.well_known(*_places_of_user(), os.environ)
+        return [*environment, *files, *own]
+
+
+def _places_of_user() -> tuple[Path | None, Path | None]:
+    """The home folder and the current one, as far as they are known."""
+    places: list[Path | None] = []
+    for find in (home, current_folder):
+        try:
+            places.append(find())
+        except UsageError:
+            places.append(None)
+    return places[0], places[1]
 
 
 def open_setup(

@@ -21,6 +21,7 @@ from archiver.errors import (
     DigestMismatchError,
     InvalidKeyError,
     KeyUnavailableError,
+    RedactionUnavailableError,
     StoreUnreachableError,
 )
 from archiver.model.record import RetentionClass
@@ -291,6 +292,22 @@ def test_own_identities_and_named_variables_are_known_secrets(monkeypatch: pytes
     monkeypatch.setenv("ARCHIVER_ARCHIVE__SECRET_ENVIRONMENT", "HARMLESS_NAME")
     named = open_setup(load(), "read").exact_values()
     assert {exact.name: exact.value for exact in named}["HARMLESS_NAME"] == "an-unguessable-value"
+
+
+def test_values_of_files_are_known_secrets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    first_use()
+    mine = tmp_path / "mine.env"
+    mine.write_text("DB_PASSWORD=an-unguessable-value-1\n")
+    known = Path.home() / ".pgpass"
+    known.write_text("h:1:d:u:an-unguessable-value-2\n")
+    monkeypatch.setenv("ARCHIVER_REDACTION__SECRET_FILES", f"{tmp_path}/*.env")
+    values = {exact.value for exact in open_setup(load(), "read").exact_values()}
+    assert {"an-unguessable-value-1", "an-unguessable-value-2"} <= values
+    monkeypatch.setenv("ARCHIVER_REDACTION__WELL_KNOWN_FILES", "false")
+    assert "an-unguessable-value-2" not in {one.value for one in open_setup(load(), "read").exact_values()}
+    mine.unlink()
+    with pytest.raises(RedactionUnavailableError, match="no file fits"):
+        open_setup(load(), "read").exact_values()
 
 
 def test_every_kind_of_identity_in_a_file_is_a_known_secret(monkeypatch: pytest.MonkeyPatch) -> None:
