@@ -189,7 +189,7 @@ class Documents:
             leaf, view = sources[index]
             start = span.start - starts[index]
             end = min(span.end - starts[index], len(pieces[index]))
-            value = pieces[index][start:end]
+            value = span.value or pieces[index][start:end]
             if view is not None:
                 start, end = view.span(start, end)
             if end > start:

@@ -7,32 +7,33 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from archiver.redact import views
 from archiver.redact.engine import Engine, Expression, Hit
+from archiver.redact.judge import is_bare_token
 from archiver.redact.placeholder import PLACEHOLDER
 from archiver.redact.rules import RuleSet
-from archiver.redact.views import INVISIBLE
+from archiver.redact.views.escaped import WRITTEN
 
 SEPARATOR: Final = b"\n\x00\n"
 """Stands between the pieces of a joined buffer; no rule matches across it."""
 
-# JSON text that writes printable ASCII or ESC as `\\u00XX` has to be decoded before triggers can see it.
-# `<`, `>`, `&` and `'`, which some writers always escape, are part of no token; the unseen may split one.
-_NEEDS_DECODING = Expression(
-    rb"\\u00(1[bB]|2[0-57-9a-fA-F]|3[0-9abdfABDF]|[4-7][0-9a-fA-F]|[aA][dD])|\\u(20(0[b-fB-F]|60)|[fF][eE][fF][fF])|"
-    + b"|".join(map(re.escape, INVISIBLE))
-)
 _FREE_COST = 8_000
 _BYTES_A_COST = 16
 _CHEAP = 2
+_DEEPEST = 4
+"""Encodings inside each other that are undone."""
 _BACKSLASH = 0x5C
+_HEAD = 4
+_HEADS = 40
 
 
 class Span(NamedTuple):
-    """One secret: its bytes in the buffer and the index of its rule."""
+    """One secret: its bytes in the buffer, the index of its rule, and its value where that is encoded."""
 
     start: int
     end: int
     rule: int
+    value: bytes | None = None
 
 
 class Finder:
@@ -41,10 +42,14 @@ class Finder:
     def __init__(self, rules: RuleSet) -> None:
         """Compile the rules; raises `RedactionUnavailableError`."""
         self.rules = rules
-        self._engine = Engine([*rules.expressions, _NEEDS_DECODING])
-        self._escapes = Engine([_NEEDS_DECODING])
+        encodings = [expression for expression, _ in views.CODED]
+        breaks = [views.BROKEN, *_broken_formats(rules)]
+        self._engine = Engine([*rules.expressions, *encodings, *breaks])
+        self._escapes = Engine([WRITTEN])
         self._confirmed = len(rules.expressions)
+        self._decoded = self._confirmed + len(encodings)
         self._specific = [rule.specific for rule in rules.rules]
+        self._bare = rules.index("encoded-secret")
         self.flood = len(rules.rules)
         """Rule index of a region with more triggers than are confirmed."""
 
@@ -57,12 +62,65 @@ class Finder:
         return [end for end, _ in self._escapes.scan(data)]
 
     def find(self, data: bytes) -> list[Span]:
-        """The secrets in decoded text, in order, not overlapping."""
+        """The secrets in decoded text, in order, not overlapping; also those that are encoded or wrapped."""
         hits = self._engine.scan(data)
         return self.confirm(data, hits) if hits else []
 
-    def confirm(self, data: bytes, hits: list[Hit]) -> list[Span]:
+    def confirm(self, data: bytes, hits: list[Hit], depth: int = 0, *, joined: bool = False) -> list[Span]:
         """The secrets that the given triggers lead to, in order, not overlapping.
+
+        `depth` counts the encodings that were undone; `joined`: lines were joined, which is done once.
+        """
+        found = self._confirm(data, hits)
+        if depth < _DEEPEST:
+            found += self._read(data, hits, depth, joined=joined)
+        if not joined:
+            found += self._unwrap(data, hits, found, depth)
+        if found and b"[REDACTED:" in data:
+            found = _beside_placeholders(data, found)
+        return self._settle(found) if len(found) > 1 else found
+
+    def _inside(self, reading: views.Reading, depth: int, *, joined: bool) -> list[Span]:
+        hits = self._engine.scan(reading.data)
+        return self.confirm(reading.data, hits, depth, joined=joined) if hits else []
+
+    def _read(self, data: bytes, hits: list[Hit], depth: int, *, joined: bool) -> list[Span]:
+        """What is found in the parts of a text that are encoded, in bytes of the text."""
+        ends: dict[int, list[int]] = {}
+        for end, number in hits:
+            if self._confirmed <= number < self._decoded:
+                ends.setdefault(number - self._confirmed, []).append(end)
+        found: list[Span] = []
+        for reading in views.readings(data, ends) if ends else ():
+            inside = self._inside(reading, depth + 1, joined=joined)
+            for start, end, rule, value in inside:
+                found.append(Span(*reading.span(start, end), rule, value or reading.data[start:end]))
+            if not inside and reading.alone:
+                text = reading.data.strip()
+                if is_bare_token(text):
+                    found.append(Span(*reading.span(0, len(reading.data)), self._bare, text))
+        return found
+
+    def _unwrap(self, data: bytes, hits: list[Hit], direct: list[Span], depth: int) -> list[Span]:
+        """What is found across line ends that break a token."""
+        ends = sorted({end for end, number in hits if number < self._confirmed or number >= self._decoded})
+        found: list[Span] = []
+        stops = {span.end: span for span in direct}
+        for lines in views.wrapped(data, ends):
+            for span in self._inside(lines, depth, joined=True):
+                at = lines.crossed(span.start, span.end)
+                if at is None:
+                    continue
+                start, end = lines.span(span.start, span.end)
+                known = stops.get(lines.span(at - 1, at)[1])
+                if lines.goes_on(at, span.end) or (
+                    self.is_format(span.rule) and (known is None or known.start > start)
+                ):
+                    found.append(Span(start, end, span.rule, span.value or lines.data[span.start : span.end]))
+        return found
+
+    def _confirm(self, data: bytes, hits: list[Hit]) -> list[Span]:
+        """The secrets that stand in a text as they are, as each trigger leads to them.
 
         Work is bounded: past a cost of vain confirmations that no honest text reaches, the rest of the piece
         counts as one secret, because such text is an attack.
@@ -94,23 +152,22 @@ class Finder:
                 if stop > start:
                     found.append(Span(start, stop, rule))
                     inside, covered = start, stop
-        if found and b"[REDACTED:" in data:
-            found = _beside_placeholders(data, found)
-        return self._settle(found) if len(found) > 1 else found
+        return found
 
     def _settle(self, found: Iterable[Span]) -> list[Span]:
         """Join overlapping spans; the most telling rule of those that overlap gives its name."""
         settled: list[Span] = []
-        for span in sorted(found):
+        for span in sorted(found, key=lambda span: span[:3]):
             if not settled or span.start >= settled[-1].end:
                 settled.append(span)
                 continue
             last = settled[-1]
-            settled[-1] = Span(last.start, max(last.end, span.end), self._better(last, span))
+            best = max(last, span, key=self._weight)
+            settled[-1] = Span(last.start, max(last.end, span.end), best.rule, best.value)
         return settled
 
-    def _better(self, one: Span, other: Span) -> int:
-        return max(one, other, key=lambda span: (self.tells(span.rule), span.end - span.start)).rule
+    def _weight(self, span: Span) -> tuple[int, int]:
+        return self.tells(span.rule), span.end - span.start
 
     def is_format(self, rule: int) -> bool:
         """True for a rule that knows a credential by its own characters."""
@@ -135,3 +192,20 @@ def _beside_placeholders(data: bytes, found: list[Span]) -> list[Span]:
         if index < 0 or placed[index][1] <= span.start:
             kept.append(span)
     return kept
+
+
+def _broken_formats(rules: RuleSet) -> list[Expression]:
+    """The prefixes of formats shortly before a line end that breaks them."""
+    heads = sorted(
+        {
+            form.parts[0]
+            for rule in rules.rules
+            for form in rule.forms
+            if isinstance(form.parts[0], str) and len(form.parts[0]) >= _HEAD
+        }
+    )
+    tail = rb"[A-Za-z0-9+/=_.\-]{0,14}" + views.LINE_END + rb"[A-Za-z0-9]"
+    groups = (heads[at : at + _HEADS] for at in range(0, len(heads), _HEADS))
+    return [
+        Expression(b"(?:%b)%b" % (b"|".join(re.escape(h.encode()) for h in group), tail)) for group in groups
+    ]

@@ -166,6 +166,14 @@ def _names(documents: list[tuple[str, Mapping[str, Any]]]) -> RuleSet:
         confirm.assignment(made.assigned),
         _COST_CONTEXT,
     )
+    made.add(
+        Rule(
+            "encoded-secret",
+            "secret",
+            "a random token that is all of a text in hex or base64",
+            "https://www.rfc-editor.org/rfc/rfc4648",
+        )
+    )
     return made
 
 

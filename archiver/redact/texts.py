@@ -51,12 +51,13 @@ class Texts:
             if not _inside(end, documents):
                 yield Edit(start, end, -1, self._exact.values[owner], ())
         outside = [hit for hit in hits if not _inside(hit[0], documents)] if documents else hits
-        for start, end, rule in self._finder.confirm(data, outside) if outside else ():
-            yield Edit(start, end, rule, data[start:end], ())
+        for start, end, rule, value in self._finder.confirm(data, outside) if outside else ():
+            yield Edit(start, end, rule, value or data[start:end], ())
         for mapped in views.views(data) if self._rules else ():
             for span in self._finder.find(mapped.data):
                 start, end = mapped.span(span.start, span.end)
-                yield Edit(start, end, span.rule, mapped.data[span.start : span.end], ())
+                value = span.value or mapped.data[span.start : span.end]
+                yield Edit(start, end, span.rule, value, ())
 
     def _document(self, line: bytes, ends: list[int]) -> list[Edit]:
         if self._rules and not self._exact.ends(line) and not self._documents.suspicious(line, ends):

@@ -1,0 +1,143 @@
+"""Hard wraps: a token that a line end at a fixed width breaks, as terminals, mail and editors break lines.
+
+A wrapped line is full: no line that follows it without a space is longer, and all but the last are as long.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from archiver.redact.engine import Expression
+from archiver.redact.negatives import is_identifier, is_scrambled
+from archiver.redact.views.encoded import LEAD
+from archiver.redact.views.mapped import Mapped
+
+LINE_END: Final = rb"=?(?:\r?\n|\\{1,7}\n|(?:\\{1,15}r)?\\{1,15}n)"
+"""A line end as it is, escaped for JSON, or behind the sign of a soft one."""
+# Digits shortly before and after a line end, and letters that belong to them.
+BROKEN: Final = Expression(
+    rb"[0-9][A-Za-z+/_\-]{0,6}"
+    + LINE_END
+    + rb"[A-Za-z+/_\-]{0,9}[0-9][A-Za-z0-9+/_\-]{0,6}[A-Za-z][A-Za-z0-9]{4}"
+)
+_NARROWEST: Final = 20
+_BACK: Final = 64
+_DIGITS = re.compile(rb"[0-9]+")
+_TOKEN = re.compile(rb"[!-~\x80-\xff]")
+_NAMED = re.compile(rb"[A-Za-z_][\w.\-]*[=:]")
+
+
+class Wrapped(Mapped):
+    """Lines joined; `breaks` are the offsets in `data` at which one ended."""
+
+    __slots__ = ("breaks",)
+
+    def __init__(self, data: bytes, lines: list[tuple[int, int]]) -> None:
+        """`lines`: start and end of each line's own text in the source."""
+        pieces: list[tuple[int, int, int]] = []
+        size = 0
+        for start, end in lines:
+            pieces.append((size, start, end - start))
+            size += end - start
+        super().__init__(b"".join(data[start:end] for start, end in lines), pieces)
+        self.breaks = [start for start, _, _ in pieces[1:]]
+
+    def crossed(self, start: int, end: int) -> int | None:
+        """The first line end inside a span of the joined text."""
+        return next((at for at in self.breaks if start < at < end), None)
+
+    def goes_on(self, at: int, end: int) -> bool:
+        """True when the text behind a line end looks like the rest of a token, not like a line of its own."""
+        stop = next((other for other in self.breaks if at < other < end), end)
+        piece = self.data[at:stop]
+        if not piece.strip(b"="):
+            return True
+        if _NAMED.match(piece) is not None or _NAMED.match(self.data, at) is not None:
+            return False
+        if piece.isdigit():
+            return len(piece) > 3
+        digits = len(piece) - len(piece.translate(None, b"0123456789"))
+        return is_scrambled(piece, 3) or (digits > 0 and not is_identifier(piece)) or _is_odd(piece)
+
+
+def _is_odd(piece: bytes) -> bool:
+    """Capitals between small letters or digits beside both, as no word has them."""
+    return re.search(rb"[a-z][A-Z][a-z0-9]*[A-Z0-9]|[0-9][A-Za-z]+[0-9]", piece) is not None
+
+
+class _Line(NamedTuple):
+    """A line: where it starts, where its text starts behind a gutter, and where the text ends."""
+
+    start: int
+    text: int
+    end: int
+    after: int
+    """Where the next line starts; -1 for the last one."""
+
+    @property
+    def width(self) -> int:
+        return self.end - self.text
+
+
+def wrapped(data: bytes, ends: Iterable[int]) -> Iterator[Wrapped]:
+    """The wrapped lines in which triggers end; `ends` ascending."""
+    done = 0
+    for end in ends:
+        if end <= done:
+            continue
+        lines = _group(data, done, end - 1)
+        done = max(end, lines[-1].end)
+        if len(lines) > 1:
+            spans = [(line.text, _soft(data, line)) for line in lines[:-1]]
+            yield Wrapped(data, [*spans, (lines[-1].text, lines[-1].end)])
+
+
+def _group(data: bytes, done: int, at: int) -> list[_Line]:
+    """The lines around an offset that belong together."""
+    lines = [_line(data, data.rfind(b"\n", done, at) + 1 or done)]
+    while len(lines) < _BACK and lines[0].start > done:
+        before = _line(data, data.rfind(b"\n", done, lines[0].start - 1) + 1 or done)
+        pair = _joined(data, before, lines[0])
+        if pair is None or (len(lines) > 1 and pair[0].width != lines[0].width):
+            break
+        lines[:1] = pair
+    full = lines[0].width if len(lines) > 1 else lines[-1].width
+    while lines[-1].after > 0:
+        pair = _joined(data, lines[-1], _line(data, lines[-1].after))
+        if pair is None or lines[-1].width != full:
+            break
+        full = pair[0].width if len(lines) == 1 else full
+        lines[-1:] = pair
+    return lines
+
+
+def _line(data: bytes, start: int) -> _Line:
+    after = data.find(b"\n", start)
+    end = len(data) if after < 0 else after
+    end -= data[end - 1 : end] == b"\r" and end > start
+    lead = LEAD.match(data, start, end)
+    return _Line(start, lead.end() if lead else start, end, after + 1)
+
+
+def _joined(data: bytes, one: _Line, other: _Line) -> tuple[_Line, _Line] | None:
+    """Both lines, as far as they are text, when the second goes on where the first is broken; else None."""
+    gutter = _DIGITS.sub(b"0", data[one.start : one.text].lstrip())
+    if gutter.strip() == b"" or gutter != _DIGITS.sub(b"0", data[other.start : other.text].lstrip()):
+        one, other = one._replace(text=one.start), other._replace(text=other.start)
+    last, first = data[one.end - 1 : one.end], data[other.text : other.text + 1]
+    if _TOKEN.match(last) is None or _TOKEN.match(first) is None or other.width == 0:
+        return None
+    if last == b"\\":
+        return one, other
+    if one.width < _NARROWEST or other.width > one.width:
+        return None
+    return one, other
+
+
+def _soft(data: bytes, line: _Line) -> int:
+    """Where the text of a broken line ends, without the sign of a soft line end."""
+    last = data[line.end - 1 : line.end]
+    soft = last == b"\\" or (last == b"=" and data[line.end - 2 : line.end - 1] != b"=")
+    return line.end - soft
