@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import json
 import random
@@ -100,6 +101,40 @@ def test_places_of_the_shell_are_no_secrets() -> None:
 @pytest.mark.parametrize("value", ["postgres", "/etc/keys/app.pem", "123456"])
 def test_what_the_caller_registers_is_always_searched_for(value: str) -> None:
     assert searchable(ExactValue("X", value))
+
+
+@pytest.mark.parametrize("before", ["", "a", "ab"])
+def test_a_value_inside_an_encoded_command_is_found(before: str) -> None:
+    command = base64.b64encode(f"{before}{SECRET} -x".encode("utf-16-le"))
+    [(start, end, _)] = ExactMatcher([SECRET.encode()]).find(b"-enc " + command)
+    assert end - start >= 4 * (2 * len(SECRET)) // 3 - 3
+
+
+@pytest.mark.parametrize("around", ["{}\n", ' "{}" ', "'{}'\r\n", "`{}`"])
+def test_white_space_and_quotes_around_a_value_are_no_part_of_it(around: str) -> None:
+    value = secrets.token_hex(8)
+    text = Redactor.load(KEY, exact=[ExactValue("X", around.format(value))]).text(f"a{value}b")
+    assert text.startswith("a[REDACTED:")
+    assert text.endswith("]b")
+
+
+def test_a_variable_shows_the_password_of_a_url_and_secrets_in_json() -> None:
+    one, two, three = (f"q{secrets.token_hex(8)}" for _ in range(3))
+    environ = {
+        "DATABASE": f"postgres://app:{one}%21@db/x",
+        "ACCOUNT": json.dumps({"client_id": "a", "client_secret": two}),
+        "HOME_PAGE": "https://example.org/a/b",
+        "SESSION_TOKEN": "https://id.example.org/realms/main",
+        "HOOK_TOKEN": f"https://hooks.example.org/{three.upper()}a/x",
+    }
+    found = exact_from_environment(environ)
+    assert {known.value for known in found if searchable(known)} == {
+        f"{one}%21",
+        f"{one}!",
+        two,
+        environ["HOOK_TOKEN"],
+    }
+    assert "HOME_PAGE" not in {known.name for known in found}
 
 
 @pytest.mark.parametrize("between", ["\x1b[31m", "\x1b[0m\x1b[1;32m", "\u200b", "\u2060", "\ufeff", "\u00ad"])
