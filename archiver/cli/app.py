@@ -11,13 +11,16 @@ import typer
 from archiver.cli import output
 from archiver.cli.archive import archive
 from archiver.cli.doctor import doctor
+from archiver.cli.find_credential import find_credential
 from archiver.cli.init import init
 from archiver.cli.keygen import keygen
 from archiver.cli.list_runs import list_runs
 from archiver.cli.options import use_config
 from archiver.cli.recipients import recipients_list
+from archiver.cli.redact import redact
 from archiver.cli.rekey import rekey
 from archiver.cli.restore import restore
+from archiver.cli.scan import scan
 from archiver.cli.schema import schema
 from archiver.cli.show import show
 from archiver.cli.verify import verify
@@ -32,6 +35,9 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "show": show,
     "restore": restore,
     "verify": verify,
+    "scan": scan,
+    "redact": redact,
+    "find-credential": find_credential,
     "init": init,
     "doctor": doctor,
     "keygen": keygen,
@@ -102,7 +108,8 @@ def archiver(
     """Archive AI-agent runs, redacted and sealed, and restore them.
 
     Exit codes: 0 done, 2 usage, 3 stale or refused, 4 damaged or incomplete, 5 schema unsupported,
-    6 key unavailable, 7 a person must decide, 8 store unreachable or denied, 9 no such run, 1 anything else.
+    6 key unavailable, 7 a person must decide, 8 store unreachable or denied, 9 no such run, 1 anything else
+    (of `scan`: credentials found; of `find-credential`: not found).
     """
     use_config(config)
     if context.invoked_subcommand is None:

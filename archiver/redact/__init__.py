@@ -5,6 +5,7 @@ from archiver.redact.exact import ExactValue
 from archiver.redact.files import Bytes, FileRedactor, Held, Looked, Shape, shape_of
 from archiver.redact.placeholder import contains_placeholder, is_placeholder
 from archiver.redact.redactor import Redactor, new_key
+from archiver.redact.spelling import fingerprints, spellings
 
 __all__ = [
     "Bytes",
@@ -16,7 +17,9 @@ __all__ = [
     "Shape",
     "contains_placeholder",
     "exact_from_environment",
+    "fingerprints",
     "is_placeholder",
     "new_key",
     "shape_of",
+    "spellings",
 ]

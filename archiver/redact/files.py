@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 from archiver import jsonio
 from archiver.errors import ArchiverError, InputNotFoundError, RefusedError
-from archiver.model import Member, Receipt
+from archiver.model import LeftOut, Member, Receipt
 from archiver.redact.exact import ExactMatcher
 from archiver.redact.members import MemberScan
 from archiver.redact.raw import RawPass
@@ -81,6 +81,10 @@ class Looked:
 class FileRedactor(Redactor):
     """Looks for credentials in files and makes redacted copies of them."""
 
+    def with_key(self, key: bytes) -> FileRedactor:
+        """Another one with the same rules and known values, which has found nothing yet."""
+        return FileRedactor(self._finder, key, self._given)
+
     def look(self, source: Bytes, shape: Shape, place: str, *, rules: bool = True) -> Looked:
         """Note what the file holds; `rules=False` searches for known values alone."""
         return self._pass(source, shape, place, rules, None)
@@ -94,6 +98,18 @@ class FileRedactor(Redactor):
         scrubber = Scrubber(self._finder, self._known(), self._ledger)
         changed = scrubber.text(name.encode("utf-8", "surrogatepass"), "the name of a file")
         return changed.decode("utf-8", "surrogatepass")
+
+    def whole_name(self, name: str) -> str:
+        """A placeholder for the whole of a name that is too long to be one."""
+        return Scrubber(self._finder, self._known(), self._ledger).whole(name, "the name of a file")
+
+    def shown(self, text: str) -> str:
+        """A text without any value that is known by now; nothing is noted."""
+        return self._shown(text)
+
+    def leave_out(self, name: str, looked: Looked) -> None:
+        """Note in the receipt that a file has no copy, and why."""
+        self._left_out.append(LeftOut(member=name, reason=looked.reason or "", rules=looked.rules))
 
     def settle(self) -> bool:
         """Forget where things were found, but not what: the next pass notes every occurrence anew.

@@ -21,6 +21,7 @@ from archiver.redact.finder import Finder
 from archiver.redact.ledger import KNOWN, Ledger
 from archiver.redact.members import MemberScan, state_opaque
 from archiver.redact.parts import PartPass, Watch
+from archiver.redact.ruleset import Chosen
 from archiver.redact.scrub import FLOOD, Clean, ItemOpaque, Scrubber
 from archiver.redacted import Redacted, vouch
 from archiver.scratch import Scratch
@@ -43,7 +44,7 @@ class Redactor:
         """Use `load`."""
         self._finder = finder
         self._ledger = Ledger(key)
-        registered = list(exact)
+        registered = self._given = tuple(exact)
         self._too_short = tuple(
             sorted({one.name for one in registered if not one.missing and not exact_values.searchable(one)})
         )
@@ -62,9 +63,17 @@ class Redactor:
         self._scratch: Scratch | None = None
 
     @classmethod
-    def load(cls, key: bytes, *, exact: Iterable[ExactValue] = (), rule_files: Iterable[Path] = ()) -> Self:
+    def load(
+        cls,
+        key: bytes,
+        *,
+        exact: Iterable[ExactValue] = (),
+        rule_files: Iterable[Path] = (),
+        chosen: Chosen | None = None,
+    ) -> Self:
         """Load the rules and the engine; raises `RedactionUnavailableError` when either does not load."""
-        return cls(Finder(rules.load(rule_files)), key, exact)
+        chosen = Chosen(files=tuple(rule_files)) if chosen is None else chosen
+        return cls(Finder(rules.load(chosen)), key, exact)
 
     def transcript(
         self,

@@ -85,20 +85,26 @@ class Setup:
 
         Raises `RedactionUnavailableError` for a file of `redaction.secret_files` that cannot be read.
         """
-        from archiver.redact import ExactValue, exact_from_environment, secretfiles
+        from archiver.redact import ExactValue
 
-        names = self.settings.archive.secret_environment
-        configured = self.settings.redaction
         own = [
             ExactValue("archiver identity", identity.secret_text())
             for identity in self.identities
             if isinstance(identity, SecretIdentity)
         ]
-        environment = exact_from_environment(os.environ, names)
-        files = secretfiles.named(configured.secret_files)
-        if configured.well_known_files:
-            files += secretfiles.well_known(*_places_of_user(), os.environ)
-        return [*environment, *files, *own]
+        return [*known_values(self.settings), *own]
+
+
+def known_values(settings: Settings) -> list[ExactValue]:
+    """The same without the own identities, for what needs no store; raises likewise."""
+    from archiver.redact import exact_from_environment, secretfiles
+
+    configured = settings.redaction
+    environment = exact_from_environment(os.environ, settings.archive.secret_environment)
+    files = secretfiles.named(configured.secret_files)
+    if configured.well_known_files:
+        files += secretfiles.well_known(*_places_of_user(), os.environ)
+    return [*environment, *files]
 
 
 def _places_of_user() -> tuple[Path | None, Path | None]:

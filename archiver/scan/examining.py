@@ -1,0 +1,54 @@
+"""Look once more at what is stored, with the rules and known values of today."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from archiver import members
+from archiver.errors import ArchiverError, KeyUnavailableError
+from archiver.model import Member, Receipt
+from archiver.stored import Opened, look
+
+if TYPE_CHECKING:
+    from archiver.redact import FileRedactor
+    from archiver.setup import Setup
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One checkpoint: what is found in it now although it was stored, or why it could not be looked at."""
+
+    run: str
+    seq: int | None
+    receipt: Receipt | None = None
+    error: ArchiverError | None = None
+
+    @property
+    def is_closed(self) -> bool:
+        """True when no identity at hand opens it: nothing is wrong with it, and nothing known of it."""
+        return isinstance(self.error, KeyUnavailableError)
+
+
+def examine(
+    setup: Setup, runs: Iterable[str], load: Callable[[bytes], FileRedactor], *, newest: bool = False
+) -> Iterator[Checked]:
+    """Scan all members of every checkpoint, or of the newest of each run; raises as `stored.look` does.
+
+    `load` makes a redactor with the key of a run, so that fingerprints are those of its placeholders.
+    """
+
+    def scan(opened: Opened) -> Receipt:
+        folder = opened.scratch.path / "bundle"
+        found = tuple(
+            Member(entry.path, folder / entry.path, entry.size, entry.sha256, entry.mode)
+            for entry in opened.manifest.here()
+        )
+        document = members.document_in(folder)
+        transcript = document.get("transcript")
+        dialect = str(transcript.get("dialect")) if isinstance(transcript, dict) else ""
+        return load(opened.redaction_key).stored(found, dialect, opened.scratch)
+
+    for seen in look(setup, runs, scan, newest=newest):
+        yield Checked(seen.run, seen.seq, seen.answer, seen.error)

@@ -1,0 +1,91 @@
+"""Stored checkpoints, opened one after the other: what those who look into many bundles share."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from archiver import bundles
+from archiver.catalog import Catalog
+from archiver.errors import ArchiverError, NoSuchRunError
+from archiver.model import Record
+from archiver.parallel import in_order
+from archiver.progress import Silent
+from archiver.scratch import Scratch
+
+if TYPE_CHECKING:
+    from archiver.model.manifest import Manifest
+    from archiver.setup import Setup
+
+WORKERS: Final = 4
+"""Bundles that are opened at the same time; each needs room on disk for what it holds."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A bundle that was proved to be what its record signed, unpacked for the time of one look."""
+
+    record: Record
+    manifest: Manifest
+    scratch: Scratch
+
+    @property
+    def redaction_key(self) -> bytes:
+        """The key of the run's placeholders and fingerprints."""
+        return base64.b64decode(self.manifest.redaction_key)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen(Generic[T]):
+    """What a look at one checkpoint gave, or the error that kept it from being looked at."""
+
+    run: str
+    seq: int | None
+    answer: T | None = None
+    error: ArchiverError | None = None
+
+
+def look(
+    setup: Setup, runs: Iterable[str], work: Callable[[Opened], T], *, newest: bool
+) -> Iterator[Seen[T]]:
+    """`work` on every checkpoint of the runs, or of all runs where none is named; of each the newest alone.
+
+    Several are opened at the same time; answers come in the order of runs and numbers. What is wrong with one
+    is part of its answer. Raises `NoSuchRunError` for a named run that is not there, and what keeps the store
+    from being read at all.
+    """
+    catalog = Catalog(setup)
+    found = _records(catalog, tuple(runs), newest)
+
+    def one(given: Seen[Record]) -> Seen[T]:
+        if given.answer is None:
+            return Seen(given.run, given.seq, error=given.error)
+        try:
+            with Scratch() as scratch:
+                manifest = bundles.fetch(given.answer, setup, scratch.path / "bundle", Silent())
+                return Seen(given.run, given.seq, work(Opened(given.answer, manifest, scratch)))
+        except ArchiverError as error:
+            return Seen(given.run, given.seq, error=error.with_traceback(None))
+
+    with closing(in_order(one, found, workers=WORKERS, ahead=WORKERS)) as answers:
+        yield from answers
+
+
+def _records(catalog: Catalog, runs: tuple[str, ...], newest: bool) -> Iterator[Seen[Record]]:
+    """The records whose bundles are to be opened; a chain that does not hold is one error."""
+    for run in runs or catalog.runs():
+        try:
+            links = catalog.chain(run).links
+        except ArchiverError as error:
+            if runs and isinstance(error, NoSuchRunError):
+                raise
+            yield Seen(run, None, error=error.with_traceback(None))
+            continue
+        records = [link.record for link in links if link.record.bundle is not None]
+        for record in records[-1:] if newest else records:
+            yield Seen(run, record.seq, record)
