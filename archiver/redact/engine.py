@@ -55,6 +55,15 @@ class Engine:
         return hits
 
 
+def refused(expression: Expression) -> str | None:
+    """Why the engine does not take an expression, or None."""
+    try:
+        _compile([expression], literal=False)
+    except Exception as error:
+        return str(error)
+    return None
+
+
 def _note(number: int, _start: int, end: int, _flags: int, hits: object) -> None:
     hits.append((end, number))  # type: ignore[attr-defined]  # a list of this module, handed through as context
 

@@ -108,7 +108,7 @@ def test_an_engine_that_does_not_compile_stops_everything() -> None:
     ("text", "says"),
     [
         ("[[rule", "cannot be used"),
-        ("[[rules]]\nid = 'x'", "unknown table 'rules'"),
+        ("[[ruled]]\nid = 'x'", "unknown table 'ruled'"),
         (GOOD.replace("forms", "form"), "unknown field 'form'"),
         (GOOD.replace('about = "key of Acme"', ""), "has no about"),
         (GOOD.replace('source = "https://acme.example/docs"', ""), "has no source"),
