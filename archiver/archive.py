@@ -97,10 +97,10 @@ def archive(
     the record nothing is seen, and the previous checkpoint stays.
     """
     progress = progress or Silent()
-    with clean_errors(lambda: _redactor(new_key(), setup)), Scratch() as scratch:
+    with clean_errors(lambda: setup.redactor(new_key())), Scratch() as scratch:
         transcript, total, dropped = _read(source, options)
         place = _position(source, options.given, transcript, setup)
-        redactor = _redactor(place.redaction_key, setup)
+        redactor = setup.redactor(place.redaction_key)
         progress.stage("redact", total)
         compaction = _compact_options(options, setup)
         watch = Watch(transcript, compaction)
@@ -131,15 +131,10 @@ def _position(source: Source, given: Given, transcript: Transcript, setup: Setup
     """The run's next number; an id that holds a credential is replaced before anything is named after it."""
     found = source.checkpoint.run_id if source.checkpoint else describe.run_id_of(transcript, source.paths)
     key = new_key()
-    run = _redactor(key, setup).text(found if given.run_id is None else given.run_id)
+    run = setup.redactor(key).text(found if given.run_id is None else given.run_id)
     layout.encode_run(run)
     place = position.find(run, setup)
     return replace(place, redaction_key=place.redaction_key or key)
-
-
-def _redactor(key: bytes, setup: Setup) -> Redactor:
-    rules = setup.settings.redaction.rule_files
-    return Redactor.load(key=key, exact=setup.exact_values(), rule_files=rules)
 
 
 def _describe(
@@ -257,7 +252,7 @@ def archive_rows(
 
     All rows are read and migrated before the first is saved: a bad one is an error that has saved nothing.
     """
-    with clean_errors(lambda: _redactor(new_key(), setup)):
+    with clean_errors(lambda: setup.redactor(new_key())):
         tasks = {checkpoint.task_id for checkpoint in read_rows(path)}
         if options.given.run_id is not None and len(tasks) > 1:
             raise UsageError(

@@ -47,6 +47,8 @@ class Receipt(Frozen):
     rules_version: str = ""
     rules: int = 0
     rule_files: tuple[RuleFile, ...] = ()
+    disabled_rules: tuple[str, ...] = ()
+    """Rules of the package that were left out by the settings."""
     findings: tuple[Finding, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     too_short: tuple[str, ...] = ()

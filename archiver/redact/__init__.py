@@ -5,14 +5,17 @@ from archiver.redact.exact import ExactValue
 from archiver.redact.files import Bytes, FileRedactor, Held, Looked, Shape, shape_of
 from archiver.redact.placeholder import contains_placeholder, is_placeholder
 from archiver.redact.redactor import Redactor, new_key
+from archiver.redact.ruleset import Chosen, OwnPattern
 from archiver.redact.spelling import fingerprints, spellings
 
 __all__ = [
     "Bytes",
+    "Chosen",
     "ExactValue",
     "FileRedactor",
     "Held",
     "Looked",
+    "OwnPattern",
     "Redactor",
     "Shape",
     "contains_placeholder",

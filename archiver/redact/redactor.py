@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, Self
 
 from pydantic import ValidationError
@@ -68,12 +67,14 @@ class Redactor:
         key: bytes,
         *,
         exact: Iterable[ExactValue] = (),
-        rule_files: Iterable[Path] = (),
-        chosen: Chosen | None = None,
+        chosen: Chosen = Chosen(),  # noqa: B008 - immutable
     ) -> Self:
         """Load the rules and the engine; raises `RedactionUnavailableError` when either does not load."""
-        chosen = Chosen(files=tuple(rule_files)) if chosen is None else chosen
-        return cls(Finder(rules.load(chosen)), key, exact)
+        made = rules.load(chosen)
+        try:
+            return cls(Finder(made), key, exact)
+        except RedactionUnavailableError as error:
+            raise rules.blamed(made) or error from error
 
     def transcript(
         self,
@@ -240,6 +241,7 @@ class Redactor:
             engine=ENGINE,
             rules_version=loaded.version,
             rules=len(loaded.rules),
+            disabled_rules=loaded.disabled,
             rule_files=tuple(
                 RuleFile(name=self._shown(name), sha256=digest) for name, digest in loaded.files
             ),

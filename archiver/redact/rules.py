@@ -187,12 +187,14 @@ def _begin(documents: _Documents, disabled: tuple[str, ...]) -> RuleSet:
     return made
 
 
-def culprit(made: RuleSet) -> Problem | None:
-    """The first rule of the user whose trigger the engine does not take."""
+def blamed(made: RuleSet) -> RedactionUnavailableError | None:
+    """The error that names the first rule of the user whose trigger the engine does not take, if any."""
+    if engine.refused(Expression(b"any")) is not None:
+        return None
     for expression, owner in zip(made.expressions, made.owners, strict=True):
         rule = made.rules[owner] if owner >= 0 else None
         if rule is not None and rule.pack == OWN and (why := engine.refused(expression)):
-            return Problem(rule.origin, 0, f"rule {rule.id}: the engine does not take it: {why}")
+            return _broken(rule.origin, f"rule {rule.id}: the engine does not take it: {why}")
     return None
 
 
@@ -208,7 +210,7 @@ __all__ = [
     "RuleError",
     "RuleSet",
     "Source",
-    "culprit",
+    "blamed",
     "load",
     "locate",
     "parse",

@@ -21,7 +21,7 @@ from archiver.model.note import MAX_REASON, Note, Rekeyed
 from archiver.parallel import in_order
 from archiver.progress import Progress, Silent
 from archiver.recipients import to_seal_to
-from archiver.redact import Redactor, new_key
+from archiver.redact import new_key
 from archiver.rekey.planning import NEXT_FAILS_TOO, Plan, Target, plan
 from archiver.safetext import shorten
 
@@ -66,9 +66,7 @@ def rekey(
     public = setup.require_signing_key().public
     setup.writers.judge_administrator(public, "a note of yours", now())
     to_seal_to(setup)
-    rules = setup.settings.redaction.rule_files
-    redactor = Redactor.load(key=new_key(), exact=setup.exact_values(), rule_files=rules)
-    said = shorten(redactor.text(reason), MAX_REASON)
+    said = shorten(setup.redactor(new_key()).text(reason), MAX_REASON)
     for run in runs:
         yield _Rewriting(run, setup, said, progress or Silent(), now).done()
 

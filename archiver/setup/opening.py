@@ -39,7 +39,7 @@ from archiver.store import ObjectStore, open_store
 from archiver.writers import Writers
 
 if TYPE_CHECKING:
-    from archiver.redact import ExactValue
+    from archiver.redact import Chosen, ExactValue, Redactor
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,21 @@ class Setup:
             if isinstance(identity, SecretIdentity)
         ]
         return [*known_values(self.settings), *own]
+
+    def redactor(self, key: bytes) -> Redactor:
+        """What redacts with all that is configured; raises `RedactionUnavailableError`."""
+        from archiver.redact import Redactor
+
+        return Redactor.load(key, exact=self.exact_values(), chosen=chosen_rules(self.settings))
+
+
+def chosen_rules(settings: Settings) -> Chosen:
+    """The rules that the settings ask for."""
+    from archiver.redact import Chosen, OwnPattern
+
+    asked = settings.redaction
+    own = (OwnPattern(one.id, one.kind, one.pattern, one.form, one.keywords) for one in asked.patterns)
+    return Chosen(asked.rule_files, asked.packs, asked.disabled_rules, tuple(own))
 
 
 def known_values(settings: Settings) -> list[ExactValue]:

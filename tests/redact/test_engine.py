@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from archiver.errors import RedactionUnavailableError
-from archiver.redact import Redactor, cache, engine, rules
+from archiver.redact import Chosen, Redactor, cache, engine, rules
 from archiver.redact.engine import Engine, Expression
 from archiver.redact.finder import Finder
 from tests.redact.conftest import KEY
@@ -138,23 +138,23 @@ def test_a_broken_rule_file_stops_everything(text: str, says: str, tmp_path: Pat
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(RedactionUnavailableError) as caught:
-        Redactor.load(KEY, rule_files=[path])
+        Redactor.load(KEY, chosen=Chosen(files=(path,)))
     assert says in str(caught.value)
     assert caught.value.remedy
 
 
 def test_a_rule_file_that_is_not_there_stops_everything(tmp_path: Path) -> None:
     with pytest.raises(RedactionUnavailableError):
-        Redactor.load(KEY, rule_files=[tmp_path / "absent.toml"])
+        Redactor.load(KEY, chosen=Chosen(files=(tmp_path / "absent.toml",)))
     (tmp_path / "latin.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(RedactionUnavailableError):
-        Redactor.load(KEY, rule_files=[tmp_path / "latin.toml"])
+        Redactor.load(KEY, chosen=Chosen(files=(tmp_path / "latin.toml",)))
 
 
 def test_rules_of_ones_own_are_used(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(GOOD)
-    redactor = Redactor.load(KEY, rule_files=[path])
+    redactor = Redactor.load(KEY, chosen=Chosen(files=(path,)))
     assert redactor.text(f"see {expand('acme_{alnum:20}')}").startswith("see [REDACTED:acme-key:")
     builtin = Redactor.load(KEY)
     assert redactor.receipt().rules == builtin.receipt().rules + 1
