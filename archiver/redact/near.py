@@ -22,16 +22,22 @@ _INTO = 18
 """Bytes of a value that a trigger may have read."""
 _BACK = 128
 _WORDS_A_TRIGGER = 40
-_SHORT_WORD = 4
+_SHORT_WORD = 5
 _WORD = re.compile(r"[a-z0-9]+(?:[ _.\-][a-z0-9]+)*")
 
 _ACCESS = "(?:key|token|secret|passw|pwd|cred|auth|access|private|bearer)"
-_SIGNS = r"(?:[\"'`:=>,\-\s\\(\[|_]|\\[nrt]){1,10}"
+_ENDS_IN_ACCESS = re.compile(f".*{_ACCESS}")
+_TAIL = "[a-z0-9_]{0,12}"
+_SIGNS = r"(?:\\*[\"'`:=>,.\-\s(\[|_]|\\+[nrt]?){1,12}"
+_BEGIN = r"[A-Za-z0-9+/_\-=.]"
 _AFTER_WORD = (
-    rf"(?:[^\n\x00]{{0,24}}?{_ACCESS}[a-z_]{{0,8}}{_SIGNS}[A-Za-z0-9+/_\-=.]{{8}}"
-    rf"|{_SIGNS}[A-Za-z0-9+/_\-]{{0,9}}[0-9][A-Za-z0-9+/_\-=.]{{7}})"
+    rf"(?:[^\x00]{{0,40}}?(?:{_ACCESS}{_TAIL}|[ _.\-]pat){_SIGNS}{_BEGIN}{{8}}"
+    rf"|{_SIGNS}[A-Za-z0-9+/_\-]{{0,9}}[0-9]{_BEGIN}{{7}}"
+    rf"|[\"'\s\\]{{0,4}}[:=]{_SIGNS}{_BEGIN}{{16}})"
 )
 """What follows a word, in Vectorscan's syntax; it also matches where quotes and line ends are escaped."""
+_AFTER_ACCESS = f"(?:{_AFTER_WORD}|{_TAIL}{_SIGNS}{_BEGIN}{{8}})"
+"""The same for words that end in a word of access, such as `box key`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +70,19 @@ class Near:
     def triggers(self) -> Iterator[tuple[Expression, Confirm]]:
         """What the engine looks for, and who confirms it."""
         words = sorted(self._facts)
-        confirm = self._confirm(words) if words else None
-        for at in range(0, len(words), _WORDS_A_TRIGGER):
-            trigger = "|".join(map(_separated, words[at : at + _WORDS_A_TRIGGER]))
-            yield Expression(f"(?:{trigger}){_AFTER_WORD}".encode(), caseless=True), confirm  # type: ignore[misc]
+        if not words:
+            return
+        confirm = self._confirm(words)
+        for told in (False, True):
+            group = [word for word in words if bool(_ENDS_IN_ACCESS.fullmatch(word)) is told]
+            after = _AFTER_ACCESS if told else _AFTER_WORD
+            for at in range(0, len(group), _WORDS_A_TRIGGER):
+                trigger = "|".join(map(_separated, group[at : at + _WORDS_A_TRIGGER]))
+                yield Expression(f"(?:{trigger}){after}".encode(), caseless=True), confirm
 
     def _confirm(self, words: list[str]) -> Confirm:
         lookup = Engine([Expression(_separated(word).encode(), caseless=True) for word in words])
-        known = [(len(word), self._facts[word]) for word in words]
+        known = [(len(word), _short(word), self._facts[word]) for word in words]
 
         def confirm(data: bytes, end: int) -> Spans:
             starts = [at for at in range(max(1, end - _INTO), end) if _may_begin(data, at)]
@@ -81,8 +92,8 @@ class Near:
             window = data[low : starts[-1]]
             # The last word first; of those that end together, the longest.
             for stop, word in sorted(lookup.scan(window), key=lambda hit: (-hit[0], -known[hit[1]][0])):
-                size, facts = known[word]
-                if size <= _SHORT_WORD and window[max(0, stop - size - 1) : stop - size].isalpha():
+                size, short, facts = known[word]
+                if short is not None and _is_glued(short, window, stop - size, stop):
                     continue
                 for start in starts:
                     if start >= low + stop and (spans := _values(data, low + stop, start, facts)):
@@ -94,6 +105,21 @@ class Near:
 
 def _separated(word: str) -> str:
     return re.sub(r"[ _.\-]", r"[ _.\-]?", word)
+
+
+def _short(word: str) -> re.Pattern[bytes] | None:
+    """The pattern of a word whose first piece may well be the end of another: `ibm`, `line token`."""
+    if len(re.split(r"[ _.\-]", word)[0]) > _SHORT_WORD:
+        return None
+    return re.compile(_separated(word).encode() + rb"\Z", re.IGNORECASE)
+
+
+def _is_glued(word: re.Pattern[bytes], data: bytes, low: int, stop: int) -> bool:
+    """True where letters of the same case go before the word: `ibm` in `libmount`, not in `myIbmKey`."""
+    match = word.search(data, low, stop)
+    at = match.start() if match is not None else low
+    before, first = data[max(0, at - 1) : at], data[at : at + 1]
+    return before.isalpha() and not (before.islower() and first.isupper())
 
 
 def _may_begin(data: bytes, at: int) -> bool:

@@ -19,6 +19,7 @@ from tests.redact.support import expand, lines, readable
 RULES = rules.load().rules
 FORMATS = [(rule, form) for rule in RULES for form in rule.forms]
 NAMED = [(rule, form) for rule in RULES for form in rule.beside]
+NEAR = [(rule, form) for rule in RULES if rule.near for form in rule.beside]
 CONTEXTS = ["{}", "see {} there", '"{}"', "X={}\n", "<{}>", "+{}", "a\n{}\nb", "({})", "'{}',", "\\n{}\\n"]
 
 
@@ -68,6 +69,21 @@ def test_a_named_form_counts_only_beside_its_name(case: tuple[Rule, Form], finde
         for text in (f"{name.upper()}={value}", f'{name}: "{value}"', json.dumps({name: value})):
             assert any(value in found for _, found in _found(finder, text)), text
     assert _found(finder, f"revision {value} was built") == []
+
+
+@pytest.mark.parametrize("case", NEAR, ids=_identity)
+def test_a_near_form_counts_after_the_word_of_its_provider(case: tuple[Rule, Form], finder: Finder) -> None:
+    rule, form = case
+    rng = random.Random(rule.id + form.text)
+    for word in rule.near:
+        value = form.sample(rng)
+        for text in (
+            f'{word} token1 = "{value}"',
+            f"{word.replace(' ', '')}SECRET {value}",
+            f"calling the {word} API\n[DEBUG] Using Key={value}\n",
+            json.dumps(json.dumps({word.replace(" ", "_") + "_api_key": value})),
+        ):
+            assert any(value in found for _, found in _found(finder, text)), text
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.match], ids=lambda rule: rule.id)
