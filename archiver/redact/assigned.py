@@ -8,7 +8,8 @@ from typing import Final
 
 from archiver.redact import judge
 from archiver.redact.names import Names, Says
-from archiver.redact.negatives import says_nothing
+from archiver.redact.negatives import is_filler, is_uuid
+from archiver.redact.passwords import Place, is_made_up
 
 JUDGES: Final[dict[str, Callable[[bytes], bool]]] = {
     "password": judge.is_password,
@@ -18,8 +19,14 @@ JUDGES: Final[dict[str, Callable[[bytes], bool]]] = {
     "filled": judge.is_filled,
     "secret-data": judge.is_secret_data,
     "url-password": judge.is_url_password,
+    "made-up": judge.is_made_up_password,
+    "given": judge.is_given,
+    "pair": judge.is_pair,
+    "hash": judge.is_hash,
 }
 _MOST_NAMES = 20_000
+_NOT_ALONE: Final = frozenset({"pass", "pwd", "psw", "passes"})
+"""Words that mean other things too: tests pass, and `pwd` is a folder."""
 _LETTERS = re.compile(r"[^a-z0-9]+")
 
 
@@ -30,8 +37,8 @@ class Assigned:
     holds the provider's, and that says secret too.
     """
 
-    def __init__(self, names: Names, generic: int) -> None:
-        """`generic` is the index of the rule for values that no provider's rule knows."""
+    def __init__(self, names: Names, generic: int | None) -> None:
+        """`generic` is the index of the rule for values that no provider's rule knows; None: it is off."""
         self.names = names
         self._generic = generic
         self._named: list[tuple[int, tuple[str, ...], re.Pattern[bytes]]] = []
@@ -41,12 +48,23 @@ class Assigned:
         """A provider's format that counts beside names with one of these words."""
         self._named.append((rule, tuple(words), re.compile(pattern)))
 
-    def rule(self, name: str, says: Says, value: bytes) -> int | None:
-        """The index of the rule that says the value is secret, or None."""
+    def rule(self, name: str, says: Says, value: bytes, *, literal: bool = True) -> int | None:
+        """The index of the rule that says the value is secret, or None; `literal` values are no code."""
         for rule, pattern in self._providers(name):
             if pattern.fullmatch(value) is not None:
-                return None if says_nothing(value) else rule
-        return self._generic if JUDGES[says](value) else None
+                return None if is_filler(value) else rule
+        if JUDGES[says](value) or (is_uuid(value) and self.names.is_certain(name)):
+            return self._generic
+        return self.made_up(name, says, value, "literal") if literal else None
+
+    def made_up(self, name: str, says: Says, value: bytes, place: Place) -> int | None:
+        """The index of the rule if people made the value up as a password, or None."""
+        if name.lower() in _NOT_ALONE and place in ("literal", "line"):
+            return None
+        is_secret = says == "secret" and name.lower().endswith("secret")
+        if (says != "password" and not is_secret) or value.lower() in name.lower().encode():
+            return None
+        return self._generic if is_made_up(value, place, secret=is_secret) else None
 
     def _providers(self, name: str) -> list[tuple[int, re.Pattern[bytes]]]:
         """The formats of the providers whose words the name holds."""

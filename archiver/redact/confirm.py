@@ -10,7 +10,9 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from archiver.redact import values
 from archiver.redact.assigned import Assigned
+from archiver.redact.names import Says
 from archiver.redact.negatives import is_filler
 
 Spans = tuple[tuple[int, int, int], ...]
@@ -98,54 +100,59 @@ def shaped(rule: int, find: Callable[[bytes, int], tuple[tuple[int, int], ...]])
 
 _NAME_BYTES = bytes(c if (chr(c).isalnum() and c < 128) or c in b"_-." else 32 for c in range(256))
 _SECOND_WORDS = frozenset({"key", "token", "secret"})
-_QUOTED = re.compile(
-    rb"[=>~]?[ \t]*(?:[A-Za-z_][\w.\[\]|, ]{0,40}=[ \t]*)?(?:[rbuf]{1,2}|@)?(?P<q>\\{0,7}[\"'`])"
-    rb"(?P<secret>[^\n\x00]{1,1024}?)(?<!\\)(?P=q)"
+_TYPES = frozenset(
+    {"string", "String", "str", "byte", "bytes", "char", "wstring", "NSString", "text", "varchar", "value"}
 )
-_BARE = re.compile(rb"[=>~]?[ \t]*(?P<secret>[^\s\"'`<>\\\x00;&,(){}\[\]|]{4,512})(?P<next>[(\[{<]?)")
-_WHOLE = re.compile(rb"(?P<secret>[^\s\"'`\\\x00]{4,512})")
-_STARTS_ALONE = re.compile(rb"(?:^|[\s:\x00>+|]|\\n|\xe2\x86\x92|m)\Z")
+"""What may stand between a name and its sign: a type, as in Go, or the attribute `value` of XML."""
+_NAME_REACH = 96
+_COMMA, _CLOSE = b",>"
 
 
 def assignment(assigned: Assigned) -> Confirm:
-    """Confirms `NAME=value`, `name: value`, `"name": "value"` where the name says secret."""
+    """Confirms `NAME=value`, `("name", "value")`, `<name>value</name>` where the name says secret."""
     names = assigned.names
 
-    def confirm(data: bytes, end: int) -> Spans:
-        if data[end - 1] not in b":=":
-            return NOTHING
-        window = data[max(0, end - 96) : end - 1].translate(_NAME_BYTES)
-        words = window.rsplit(None, 2)
+    def named(data: bytes, end: int) -> tuple[str, Says] | None:
+        """The name before the sign, and what it says."""
+        words = data[max(0, end - _NAME_REACH) : end - 1].translate(_NAME_BYTES).rsplit(None, 3)
+        while words and not words[-1].strip(b"._-"):
+            words.pop()
         if not words:
-            return NOTHING
-        name = words[-1].decode()
+            return None
+        name = words.pop().decode()
+        if words and (name in _TYPES or name.isdigit()):
+            name = words.pop().decode()
         says = names.says(name)
-        if says is None and len(words) > 1 and name.lower() in _SECOND_WORDS:
-            says = names.says(words[-2].decode() + "_" + name)
-        place = _value(data, end, len(name)) if says is not None else None
-        if says is None or place is None:
+        if says is None and words and name.lower() in _SECOND_WORDS:
+            says = names.says(words[-1].decode() + "_" + name)
+        return None if says is None else (name, says)
+
+    def confirm(data: bytes, end: int) -> Spans:
+        sign = data[end - 1]
+        if sign not in b":=,>" or (said := named(data, end)) is None:
             return NOTHING
-        rule = assigned.rule(name, says, data[place[0] : place[1]])
-        return NOTHING if rule is None else ((*place, rule),)
+        name, says = said
+        value = _value(data, end, sign, len(name))
+        if value is None:
+            return NOTHING
+        rule = assigned.rule(name, says, data[value.start : value.end], literal=value.literal)
+        if rule is None:
+            place = values.place_of(data, end, value, name)
+            if place is not None:
+                rule = assigned.made_up(name, says, data[value.start : value.end], place)
+        return NOTHING if rule is None else ((value.start, value.end, rule),)
 
     return confirm
 
 
-def _value(data: bytes, end: int, name: int) -> tuple[int, int] | None:
-    match = _QUOTED.match(data, end)
-    if match is not None:
-        return match.span("secret")
-    if data[end - 1 : end] == b"=" and _STARTS_ALONE.search(data, max(0, end - name - 4), end - 1 - name):
-        match = _WHOLE.match(data, end)
-        if match is not None:
-            return _trim(data, *match.span("secret"))
-    match = _BARE.match(data, end)
-    if match is None or match["next"]:
-        return None
-    return _trim(data, *match.span("secret"))
+def _value(data: bytes, end: int, sign: int, name: int) -> values.Value | None:
+    if sign == _COMMA:
+        return values.next_argument(data, end) if _after_quote(data, end) else None
+    if sign == _CLOSE:
+        opened = data[end - 2 - name : end - 1 - name] in (b"<", b":")
+        return values.in_element(data, end) if opened else None
+    return values.after_sign(data, end, name)
 
 
-def _trim(data: bytes, start: int, end: int) -> tuple[int, int]:
-    while end > start and data[end - 1] in b",;.)]}":
-        end -= 1
-    return start, end
+def _after_quote(data: bytes, end: int) -> bool:
+    return data[max(0, end - 8) : end - 1].rstrip()[-1:] in (b'"', b"'", b"`")

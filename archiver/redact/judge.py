@@ -13,7 +13,16 @@ import re
 from collections import Counter
 from typing import Final
 
-from archiver.redact.negatives import is_code, is_dotted, is_filler, is_identifier, is_scrambled, says_nothing
+from archiver.redact.negatives import (
+    is_code,
+    is_dotted,
+    is_filler,
+    is_identifier,
+    is_scrambled,
+    refers,
+    says_nothing,
+)
+from archiver.redact.passwords import is_made_up
 
 _DIGITS: Final = b"0123456789"
 _LETTERS: Final = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -28,9 +37,7 @@ _URL_SAFE: Final = bytes.maketrans(b"-_", b"+/")
 _BARE = re.compile(rb"[A-Za-z0-9+/=_.~:!@#$%^&*()?,|\-]{12,4096}")
 _JOINTS = re.compile(rb"[-_.:/=+,|]+")
 _USER = re.compile(rb"[A-Za-z0-9_.@+\-]{1,64}")
-_NO_PASSWORDS: Final = frozenset(
-    {b"password", b"pass", b"pwd", b"secret", b"token", b"port", b"passwd", b"pw", b"p"}
-)
+_NO_PASSWORDS: Final = frozenset({b"password", b"pass", b"pwd", b"token", b"port", b"passwd", b"pw", b"p"})
 
 
 def is_password(value: bytes) -> bool:
@@ -135,13 +142,7 @@ def _count(value: bytes, chars: bytes) -> int:
 def is_login(value: bytes) -> bool:
     """Base64 of `user:password` in printable ASCII."""
     raw = _unbase64(value)
-    return (
-        raw is not None
-        and len(raw) >= 3
-        and b":" in raw[:-1]
-        and raw.isascii()
-        and raw.decode().isprintable()
-    )
+    return raw is not None and len(raw) >= 6 and b":" in raw and raw.isascii() and raw.decode().isprintable()
 
 
 def is_filled(value: bytes) -> bool:
@@ -149,9 +150,30 @@ def is_filled(value: bytes) -> bool:
     return bool(value) and not says_nothing(value)
 
 
+def is_made_up_password(value: bytes) -> bool:
+    """A password where only one can stand: random, or made up by people."""
+    return is_made_up(value, "paired") or is_password(value) or is_token(value)
+
+
+def is_given(value: bytes) -> bool:
+    """The same for an argument of a call, which may be a short random token too."""
+    return is_made_up_password(value) or is_opaque(value)
+
+
+def is_hash(value: bytes) -> bool:
+    """A salted hash of a full form: all but filler."""
+    return not is_filler(value)
+
+
+def is_pair(value: bytes) -> bool:
+    """`user:password`, neither of them a reference."""
+    user, _, password = value.partition(b":")
+    return not refers(user) and not refers(password) and password.lower() not in _NO_PASSWORDS
+
+
 def is_url_password(value: bytes) -> bool:
     """A password in a URL: anything but a placeholder or the word itself."""
-    return not says_nothing(value) and value.lower() not in _NO_PASSWORDS
+    return not refers(value) and value.lower() not in _NO_PASSWORDS
 
 
 def is_secret_data(value: bytes) -> bool:

@@ -9,6 +9,9 @@ Says = Literal["password", "secret", "login"]
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SEPARATORS = re.compile(r"[^a-z]+")
+_CERTAIN = re.compile(
+    "(?:api_?key|(?:client|api|app|consumer)_?secret|password|(?:api|auth|access|bearer|secret)_?token)$"
+)
 _CACHE_LIMIT = 50_000
 
 
@@ -45,6 +48,11 @@ class Names:
             found = self._cache[name] = self._judge(name)
             return found
 
+    def is_certain(self, name: str) -> bool:
+        """True for names of nothing but credentials, beside which even a UUID is one."""
+        words = "_".join(word for word in _SEPARATORS.split(_CAMEL.sub("_", name).lower()) if word)
+        return _CERTAIN.search(words) is not None
+
     def _judge(self, name: str) -> Says | None:
         if not 2 <= len(name) <= 100 or self._end.search(name) is None:
             return None
@@ -78,7 +86,11 @@ class Names:
         `"name": "DB_PASSWORD", "value": …` and `"--password", …`. It also matches where quotes and separators
         are escaped any number of times.
         """
-        return (self._ending() + '(?:["\'`\\])\\s\\\\]*[:=]|\\\\*"\\s*[,}\\]])').encode()
+        sign = "(?:\\[[0-9]{0,6}\\]\\s{0,4})?[?.+|!:&]{0,3}[:=]"
+        typed = r"\s{1,4}(?:string|str|\[\]byte|char)\s{0,4}:?="
+        beside = r"(?:\s|\\+[nrt]){1,24}[+\-]?\s{0,16}value\s{0,4}[:=]"
+        after = rf"[\"'`\])\s\\]*{sign}|\\*[\"'`]\s*[,}}\]]|{typed}|(?:\\*[\"'])?{beside}|>|\\+u003[eE]"
+        return f"{self._ending()}(?:{after})".encode()
 
     def _ending(self) -> str:
         """The end of every name that says secret, as a pattern of both engines."""
@@ -91,7 +103,7 @@ class Names:
             for last, firsts in sorted(lasts.items())
         ]
         neutral = "|".join(sorted(self._neutral))
-        return f"(?:{'|'.join(words)})(?:[_\\-. ]?(?:{neutral})){{0,2}}[0-9]{{0,4}}"
+        return f"(?:{'|'.join(words)})(?:[_\\-. ]?(?:{neutral})){{0,2}} ?[0-9]{{0,4}}"
 
     def _shortest_phrases(self) -> list[str]:
         """The phrases without those that end in another: where the longer one stands, so does the shorter."""

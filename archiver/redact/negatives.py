@@ -17,14 +17,15 @@ _NOTHING = re.compile(
 )
 _REFERS = re.compile(
     rb"^<|\$\{|\$\([A-Za-z_]|\{\{|\#\{|<[A-Za-z_ \-]+>|%\([a-z]|\.\.\."
-    rb"|\xe2\x80\xa6|\*\*\*\*|(?i:xxxx)|\[REDACTED[:\]]"
+    rb"|\xe2\x80\xa6|\*\*\*\*|(?i:xxxx)|\[REDACTED[:\]]|&lt;|([^A])\1{7,}"
 )
 _EXAMPLE = re.compile(
     rb"(?:^|[^a-z])(?:(?:your|my|some|the|insert|replace|enter|add|put|use)[_\- ]|(?:example|sample"
     rb"|placeholder|change_?-?me|dummy|fake|redacted|removed|hidden|masked|todo|fixme|not-?_?(?:a-?_?)?real|goes-?_?here|here"
-    rb"|invalid)(?:[^a-z]|$))|example|1234567890abcdef|abcdef1234567890|0123456789|deadbeef",
+    rb"|invalid)(?:[^a-z]|$))|example",
     re.IGNORECASE,
 )
+_SEQUENCE = re.compile(rb"1234567890|0123456789|abcdefg|a1b2c3d4|d4c3b2a1|deadbeef", re.IGNORECASE)
 _FILLER = re.compile(
     rb"EXAMPLE|([^A])\1{9,}|A{26}|\[REDACTED:|[xX*]{6}|(?i:example|placeholder|redacted|your[_\-]|change_?me)"
 )
@@ -51,12 +52,27 @@ def says_nothing(value: bytes) -> bool:
         _NOTHING.fullmatch(value) is not None
         or _REFERS.search(value) is not None
         or _EXAMPLE.search(value) is not None
+        or _SEQUENCE.search(value) is not None
+    )
+
+
+def refers(value: bytes) -> bool:
+    """True for references, masks and words such as `changeme`: no secret even where only one can stand."""
+    return (
+        _EXAMPLE.search(value) is not None
+        or _NOTHING.fullmatch(value) is not None
+        or _REFERS.search(value) is not None
     )
 
 
 def is_filler(value: bytes) -> bool:
     """True for a value of a provider's form that documentation made up: `AKIA…EXAMPLE`, `ghp_xxxxxxxx…`."""
     return _FILLER.search(value) is not None
+
+
+def is_uuid(value: bytes) -> bool:
+    """True for a UUID, which is a secret only where nothing else can stand."""
+    return _UUID.fullmatch(value) is not None
 
 
 def is_reference(value: bytes) -> bool:

@@ -1,0 +1,92 @@
+"""Values assigned to names, in the syntax of many languages, and passwords that people made up."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from archiver.redact.finder import Finder
+from archiver.redact.passwords import is_made_up
+from archiver.redact.scrub import Scrubber
+from tests.redact.support import expand, lines, readable
+
+WAYS = [
+    'acmeToken = "{}"', "acmeToken='{}'", "acmeToken={}", "ACME_TOKEN ?= {}", 'acme_token ::= "{}"',
+    'acme_TOKEN :::= "{}"', "acme_token := `{}`", '$acmeToken .= "{}"', '"acmeToken" => "{}",',
+    ":acme_token => '{}'", 'var acmeToken string = "{}"', 'const acmeToken: &str = "{}";',
+    'acme_token: str = "{}"', 'char acme_token[] = "{}";', 'private static final String ACME_TOKEN = "{}";',
+    'let acmeToken = String("{}")', 'token := []byte("{}")', 'NSString *acmeToken = @"{}";',
+    'System.setProperty("ACME_TOKEN", "{}")', "define('ACME_TOKEN', '{}');", "os.environ['ACME_TOKEN'] = '{}'",
+    "<acmeToken>{}</acmeToken>", "<acmeToken>\n    {}\n</acmeToken>", "<a:acmeToken><![CDATA[{}]]></a:acmeToken>",
+    '<add key="AcmeToken" value="{}" />', "- name: ACME_TOKEN\n  value: {}\n", 'acmeToken:\n  "{}"',
+    "acme.token: {}", "set ACME_TOKEN={}", 'if acme_token == "{}":',
+    'variable "acme_token" {{\n  type = string\n  default = "{}"\n}}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_to_assign_is_known(way: str, finder: Finder, scrubber: Scrubber) -> None:
+    for seed in range(5):
+        value = expand("{lownum:9}{upnum:6}7k{alnum:15}", seed)
+        text = way.format(value)
+        spans = finder.find(text.encode())
+        assert any(text.encode()[span.start : span.end].decode() == value for span in spans), text
+        for spelled in (json.dumps({"t": f"a\n{text}"}), json.dumps({"t": json.dumps([text])})):
+            output = lines(scrubber, spelled.encode() + b"\n")
+            assert value not in readable(output), spelled
+        escaped = json.dumps({"t": text}).replace("<", "\\u003c").replace(">", "\\u003e")
+        assert value not in readable(lines(scrubber, escaped.encode() + b"\n"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'password = "super$ecret"', "user = 'joe'\npassword = 'open sesame'", "DB_PASSWORD=whiteduke",
+        "# REACT_APP_PASS=whiteduke\n", "[mail]\nUsername=someone\nPassword=blooberry\n",
+        "Server=h;Port=1;User Id=app;Password=goodspec;Database=d;",
+        '<add key="Password" value="CleartextWord1" />', "{username: 'joe', password: 'centipede'}",
+        'if user == "joe" and password == "letmein7":', "+DB_PASSWORD=whiteduke\n+X=1", "password: duck99\n",
+    ],
+)  # fmt: skip
+def test_passwords_of_people_are_found(text: str, finder: Finder) -> None:
+    assert finder.find(text.encode()), text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password: string;", 'password: "Password"', 'label: { password: "Passwort" }', "password = password",
+        "password = get_password(user)", "self.password = settings.password", 'password: "required"',
+        "username: string\npassword: string\n", "PASS: TestCountTurns", "ok ? 'pass' : 'fail'",
+        'passwordLabel: "Your password"', "password = models.CharField()", "the password is 'required'",
+        "user = request.user\npassword = request.data", 'password = ""', "password: hidden",
+        "this.user = user;\nthis.password = passphrase;", 'hash_password("sha256")', "password: bcrypt,",
+        "PASSWORD=$(cat file)", "PASSWORD=${PASSWORD}", 'password: "&lt;none&gt;"', "List<Token>items</Token>",
+        '["password", "username"]', "token, idx", 'confirmPassword: "confirm-password"', "password -> secretRef",
+        'type: "password", name: "secret"', "password=$1", "user: me, password: process.env.PW",
+        'url: "/reset", password: "users#edit"', "Password!", '{"username": "user", "password": "password"}',
+        "username = args\npassword = secret_value\n",
+    ],
+)  # fmt: skip
+def test_code_and_words_of_programs_are_no_passwords(text: str, finder: Finder) -> None:
+    assert finder.find(text.encode()) == [], text
+
+
+def test_what_is_made_up_depends_on_where_it_stands() -> None:
+    assert is_made_up(b"blooberry", "paired")
+    assert is_made_up(b"blooberry", "line")
+    assert not is_made_up(b"blooberry", "literal")
+    assert is_made_up(b"blueduck77", "literal")
+    for place in ("literal", "paired", "line", "pair-line"):
+        for label in (
+            b"password",
+            b"newPassword",
+            b"string",
+            b"sha256",
+            b"a@b.org",
+            b"${X}",
+            b"x",
+            b"forgot-password",
+        ):
+            assert not is_made_up(label, place), (label, place)  # type: ignore[arg-type]
