@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from archiver.redact import views
 from archiver.redact.engine import Engine, Expression, Hit
+from archiver.redact.forms import Run
 from archiver.redact.judge import is_bare_token
 from archiver.redact.placeholder import PLACEHOLDER
 from archiver.redact.rules import RuleSet
@@ -42,12 +43,13 @@ class Finder:
     def __init__(self, rules: RuleSet) -> None:
         """Compile the rules; raises `RedactionUnavailableError`."""
         self.rules = rules
-        encodings = [expression for expression, _ in views.CODED]
-        breaks = [views.BROKEN, *_broken_formats(rules)]
-        self._engine = Engine([*rules.expressions, *encodings, *breaks])
+        heads = _heads(rules)
+        self._coded = views.Coded(head.encode() for head in heads)
+        breaks = _broken(heads)
+        self._engine = Engine([*rules.expressions, *self._coded.expressions, *breaks])
         self._escapes = Engine([WRITTEN])
         self._confirmed = len(rules.expressions)
-        self._decoded = self._confirmed + len(encodings)
+        self._decoded = self._confirmed + len(self._coded.expressions)
         self._specific = [rule.specific for rule in rules.rules]
         self._bare = rules.index("encoded-secret")
         self.flood = len(rules.rules)
@@ -86,12 +88,10 @@ class Finder:
 
     def _read(self, data: bytes, hits: list[Hit], depth: int, *, joined: bool) -> list[Span]:
         """What is found in the parts of a text that are encoded, in bytes of the text."""
-        ends: dict[int, list[int]] = {}
-        for end, number in hits:
-            if self._confirmed <= number < self._decoded:
-                ends.setdefault(number - self._confirmed, []).append(end)
+        first, last = self._confirmed, self._decoded
+        coded = [(end, number - first) for end, number in hits if first <= number < last]
         found: list[Span] = []
-        for reading in views.readings(data, ends) if ends else ():
+        for reading in self._coded.readings(data, coded) if coded else ():
             inside = self._inside(reading, depth + 1, joined=joined)
             for start, end, rule, value in inside:
                 found.append(Span(*reading.span(start, end), rule, value or reading.data[start:end]))
@@ -103,7 +103,7 @@ class Finder:
 
     def _unwrap(self, data: bytes, hits: list[Hit], direct: list[Span], depth: int) -> list[Span]:
         """What is found across line ends that break a token."""
-        ends = sorted({end for end, number in hits if number < self._confirmed or number >= self._decoded})
+        ends = sorted({end for end, _ in hits})
         found: list[Span] = []
         stops = {span.end: span for span in direct}
         for lines in views.wrapped(data, ends):
@@ -194,18 +194,23 @@ def _beside_placeholders(data: bytes, found: list[Span]) -> list[Span]:
     return kept
 
 
-def _broken_formats(rules: RuleSet) -> list[Expression]:
-    """The prefixes of formats shortly before a line end that breaks them."""
-    heads = sorted(
-        {
-            form.parts[0]
-            for rule in rules.rules
-            for form in rule.forms
-            if isinstance(form.parts[0], str) and len(form.parts[0]) >= _HEAD
-        }
-    )
+def _heads(rules: RuleSet) -> list[str]:
+    """The fixed text with which formats begin."""
+    first = (form.parts[0] for rule in rules.rules for form in rule.forms)
+    heads = {
+        head
+        for part in first
+        if not isinstance(part, Run)
+        for head in ((part,) if isinstance(part, str) else part)
+    }
+    return sorted(head for head in heads if len(head) >= _HEAD)
+
+
+def _broken(heads: list[str]) -> list[Expression]:
+    """Formats that a line end breaks shortly behind their beginning."""
     tail = rb"[A-Za-z0-9+/=_.\-]{0,14}" + views.LINE_END + rb"[A-Za-z0-9]"
     groups = (heads[at : at + _HEADS] for at in range(0, len(heads), _HEADS))
     return [
-        Expression(b"(?:%b)%b" % (b"|".join(re.escape(h.encode()) for h in group), tail)) for group in groups
+        Expression(b"(?:%b)%b" % (b"|".join(re.escape(head.encode()) for head in group), tail))
+        for group in groups
     ]

@@ -10,8 +10,8 @@ from typing import Final
 
 from archiver.redact.engine import Expression
 
-DUMP: Final = Expression(rb"[0-9a-f]{5}(?::| ?)[ ] ?[0-9a-f]{2} ?(?:[2-7][0-9a-f] ?|0[9ad] ?){3}")
-"""An offset and the first bytes of a row."""
+DUMP: Final = Expression(rb"0000(?:00?0?0?|0?0?[12]0)(?:: |  ?)[0-9a-f]{2}")
+"""The offset of the first or second row, and the first byte of the row."""
 _ROW = re.compile(
     rb"[ \t]*(?:[0-9]{1,6}(?:\t|\xe2\x86\x92))?[+\-> ]?(?P<offset>[0-9a-fA-F]{6,8}(?P<colon>:?) {1,2})"
     rb"(?P<bytes>(?:[0-9a-fA-F]{2}(?:[0-9a-fA-F]{2})? {1,3})*[0-9a-fA-F]{2}(?:[0-9a-fA-F]{2})?)"

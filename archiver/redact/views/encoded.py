@@ -1,7 +1,8 @@
 """Base64 and hex: runs of characters that are text once they are decoded, also wrapped at a fixed width.
 
-A trigger fires once, where a run begins, and only if the first bytes of the run are printable: an image, a
-hash or a signature does not begin so but once in a hundred thousand.
+What leads to hex are its first bytes, if they are printable; what leads to base64 is its padding, what stands
+before it, or a telling word in one of the three forms that base64 gives it (`words`). An image, a hash or a
+signature has none of these, or turns out to be no text.
 """
 
 from __future__ import annotations
@@ -9,27 +10,43 @@ from __future__ import annotations
 import binascii
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from archiver.redact.engine import Expression
 from archiver.redact.views.mapped import Mapped
 
-# The first three characters of four that three printable ASCII bytes make (RFC 4648, section 4); the fourth
-# can be any.
-_FOUR = rb"[CDI-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_\-]"
-_FOURS: Final = 6
 _BYTES: Final = 14
-_BEGINS = rb"(?:^|\\[nrt]|[^A-Za-z0-9+/_\-]|(?:\n|\\n)[+\-])"
-BASE64: Final = Expression(_BEGINS + rb"(?:%b){%d}" % (_FOUR, _FOURS))
-HEX: Final = Expression(rb"(?:^|[^0-9a-fA-F]|\\[bf])(?:[2-7][0-9a-fA-F]|0[9aAdD]){%d}" % _BYTES)
+HEX: Final = Expression(rb"[^0-9a-fA-F](?:[2-7][0-9a-fA-F]|0[9aAdD]){%d}" % _BYTES)
+PADDED: Final = Expression(
+    rb"[A-Za-z0-9+/_\-]{18}=(?:[\"'`\\ \t\r\n,;|<>)\]}&]|=[\"'`\\ \t\r\n,;|<>)\]}&]|==)"
+)
+"""The end of padded base64."""
+INTRODUCED: Final = Expression(
+    rb"(?:;base64,|(?:b64decode|atob|Buffer\.from|a2b_base64|FromBase64String)\(\\{0,7}[\"']|"
+    rb"(?:echo|<<<) \\{0,7}[\"']?)[A-Za-z0-9+/_\-]{20}"
+)
+"""What is often followed by base64."""
 _CLEAN_LIMIT: Final = 4_096
 """A run no longer than this is replaced as a whole: what is left of a small one would be of no use."""
 _LEAST: Final = 10
+_LEAST_ALONE: Final = {2: 12, 4: 15}
+"""Bytes of a token that nothing introduces, by the characters that stand together."""
+_NODE_ID = re.compile(rb"(?:0[0-9]*:)?[A-Z][A-Za-z]+[:\-]?[0-9]+")
+"""An id of GraphQL as Relay and GitHub write it: a type and a number."""
+_NARROWEST: Final = 20
+_WIDEST: Final = 256
+_BASE64_CHARS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
+_HEX_CHARS: Final = b"0123456789abcdefABCDEF"
+_LINE_BREAK = re.compile(
+    rb"(?:\r?\n|(?:\\{1,7}r)?\\{1,7}n)[ \t]*(?:[0-9]{1,6}(?:\t|\xe2\x86\x92))?[+\-><#|*]?[ \t]*\Z"
+)
 _URL_SAFE: Final = bytes.maketrans(b"-_", b"+/")
 LEAD = re.compile(rb"[ \t]*(?:[0-9]{1,6}(?:\t|\xe2\x86\x92|[:|] ?))?(?:[+\-><#|*;]|//)?[ \t]*")
 _DIGITS = re.compile(rb"[0-9]+")
 _SPACES = re.compile(rb"[ \t]+")
+_LINE_BEFORE = re.compile(rb"[A-Za-z0-9+/_\-]{16}=?(?:\r?\n|\\+n)[^A-Za-z0-9]{0,8}\Z")
+_LINE_BEHIND = re.compile(rb"(?:\\+r|\r)?(?:\n|\\+n)[^A-Za-z0-9]{0,8}[A-Za-z0-9+/_\-]{16}")
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]")
 _BASE64_RUN = re.compile(rb"[A-Za-z0-9+/_\-]*+={0,2}")
 _HEX_RUN = re.compile(rb"(?:[0-9a-fA-F]{2})*+")
@@ -60,33 +77,94 @@ class Decoded:
 
 def base64_text(data: bytes, ends: list[int]) -> Iterator[Decoded]:
     """Runs of base64 (standard or URL-safe, padded or not, perhaps wrapped) that decode to text."""
-    return _texts(data, ends, _FOURS * 4, _BASE64_RUN, _from_base64, (4, 3))
+    done = 0
+    for end in ends:
+        at = end - 1
+        while at > done and data[at] not in _BASE64_CHARS:
+            at -= 1
+        if at < done or data[at] not in _BASE64_CHARS:
+            continue
+        start = _first_line(data, at, done, _BASE64_CHARS)
+        clean, done = _unwrapped(data, start, _BASE64_RUN)
+        reading = _text(data, start, done, clean, _from_base64(clean.data), (4, 3))
+        if reading is not None:
+            yield reading
+        elif len(clean.data) >= _LEAST:
+            yield from _amid(clean, at - start)
 
 
 def hex_text(data: bytes, ends: list[int]) -> Iterator[Decoded]:
     """Runs of hex digits, perhaps wrapped, that decode to text."""
-    return _texts(data, ends, _BYTES * 2, _HEX_RUN, _from_hex, (2, 1))
-
-
-def _texts(
-    data: bytes,
-    ends: list[int],
-    width: int,
-    run: re.Pattern[bytes],
-    decode: Callable[[bytes], bytes],
-    ratio: tuple[int, int],
-) -> Iterator[Decoded]:
     done = 0
     for end in ends:
-        start = end - width
-        if start < done:
-            continue
-        clean, done = _unwrapped(data, start, run)
-        decoded = decode(clean.data)
-        size = _text_size(decoded)
+        start = end - 2 * _BYTES
+        if start >= done:
+            start = _first_line(data, end - 1, done, _HEX_CHARS)
+            clean, done = _unwrapped(data, start, _HEX_RUN)
+            reading = _text(data, start, done, clean, binascii.unhexlify(clean.data), (2, 1))
+            if reading is not None:
+                yield reading
+
+
+def _text(
+    data: bytes, start: int, end: int, clean: Mapped, decoded: bytes, ratio: tuple[int, int]
+) -> Decoded | None:
+    size = _text_size(decoded)
+    if size < _LEAST:
+        return None
+    alone = (
+        size == len(decoded) >= _LEAST_ALONE[ratio[0]]
+        and not _NODE_ID.fullmatch(decoded)
+        and not _is_among_lines(data, start, end)
+    )
+    return Decoded(decoded[:size], clean, *ratio, alone=alone)
+
+
+def _amid(clean: Mapped, at: int) -> Iterator[Decoded]:
+    """Text in a run that begins with something else: bytes that are no text, or a piece of a path."""
+    for shift in range(4):
+        decoded = _from_base64(clean.data[shift:])
+        place = max(0, min(len(decoded) - 1, (at - shift) * 3 // 4))
+        low = 0
+        for match in _CONTROL.finditer(decoded, 0, place):
+            low = match.end()
+        low += -low % 3
+        size = _text_size(decoded[low:])
         if size >= _LEAST:
-            whole = size == len(decoded)
-            yield Decoded(decoded[:size], clean, *ratio, alone=whole)
+            rest = Mapped(clean.data[shift + low // 3 * 4 :], clean.cut(shift + low // 3 * 4))
+            yield Decoded(decoded[low : low + size], rest, 4, 3, alone=False)
+
+
+def _first_line(data: bytes, at: int, done: int, chars: bytes) -> int:
+    """Where the run around an offset begins, on the first of the lines that it is wrapped into."""
+    start = _run_start(data, at + 1, done, chars)
+    while True:
+        match = _LINE_BREAK.search(data, max(done, start - 24), start)
+        if match is None:
+            return start
+        before = _run_start(data, match.start(), done, chars)
+        if match.start() - before < _NARROWEST or match.start() - before > _WIDEST:
+            return start
+        start = before
+
+
+def _run_start(data: bytes, end: int, done: int, chars: bytes) -> int:
+    step = 256
+    while True:
+        low = max(done, end - step)
+        part = data[low:end]
+        kept = len(part.rstrip(chars))
+        if kept or low == done:
+            return low + kept
+        step *= 8
+
+
+def _is_among_lines(data: bytes, start: int, end: int) -> bool:
+    """True for a line of a longer block, of which chance makes one or another readable."""
+    return (
+        _LINE_BEFORE.search(data, max(0, start - 48), start) is not None
+        or _LINE_BEHIND.match(data, end) is not None
+    )
 
 
 def _from_base64(run: bytes) -> bytes:
@@ -94,10 +172,6 @@ def _from_base64(run: bytes) -> bytes:
     if len(text) % 4 == 1:
         text = text[:-1]
     return binascii.a2b_base64(text + b"=" * (-len(text) % 4))
-
-
-def _from_hex(run: bytes) -> bytes:
-    return binascii.unhexlify(run)
 
 
 def _text_size(data: bytes) -> int:
@@ -118,7 +192,7 @@ def _unwrapped(data: bytes, start: int, run: re.Pattern[bytes]) -> tuple[Mapped,
     out = [data[start:end]]
     size = width = end - start
     following = None
-    while data[end - 1 : end] != b"=" and width >= 20:
+    while data[end - 1 : end] != b"=" and width >= _NARROWEST:
         if following is None:
             following = continuation(data, start)
         match = following.match(data, end)

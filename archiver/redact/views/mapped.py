@@ -53,6 +53,15 @@ class Mapped:
             stop = self._sources[last] + end - self._starts[last]
         return begin, stop
 
+    def cut(self, at: int) -> list[tuple[int, int, int]]:
+        """The pieces of copied text from an offset on, for a text that begins there."""
+        kept: list[tuple[int, int, int]] = []
+        for start, source, length in zip(self._starts, self._sources, self._lengths, strict=True):
+            skip = max(0, at - start)
+            if skip < length:
+                kept.append((max(0, start - at), source + skip, length - skip))
+        return kept
+
     def _copied(self, index: int) -> bool:
         return self._size(index) == self._lengths[index]
 

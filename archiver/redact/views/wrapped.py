@@ -9,24 +9,22 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from archiver.redact.engine import Expression
 from archiver.redact.negatives import is_identifier, is_scrambled
 from archiver.redact.views.encoded import LEAD
 from archiver.redact.views.mapped import Mapped
 
 LINE_END: Final = rb"=?(?:\r?\n|\\{1,7}\n|(?:\\{1,15}r)?\\{1,15}n)"
 """A line end as it is, escaped for JSON, or behind the sign of a soft one."""
-# Digits shortly before and after a line end, and letters that belong to them.
-BROKEN: Final = Expression(
-    rb"[0-9][A-Za-z+/_\-]{0,6}"
-    + LINE_END
-    + rb"[A-Za-z+/_\-]{0,9}[0-9][A-Za-z0-9+/_\-]{0,6}[A-Za-z][A-Za-z0-9]{4}"
-)
 _NARROWEST: Final = 20
 _BACK: Final = 64
+_SLACK: Final = 2
+"""Characters by which the last of two lines may be longer: the first may have lost blanks at its ends."""
 _DIGITS = re.compile(rb"[0-9]+")
 _TOKEN = re.compile(rb"[!-~\x80-\xff]")
-_NAMED = re.compile(rb"[A-Za-z_][\w.\-]*[=:]")
+_NAMED = re.compile(rb"[A-Za-z_][\w.\-]*(?:[:=](?![=\s]|\Z)|:\s)")
+
+
+_ODD = re.compile(rb"[a-z][A-Z][a-z0-9]*[A-Z0-9]|[0-9][A-Za-z]+[0-9]|[!@#$%^&*?~+][A-Za-z]+[!@#$%^&*?~+]")
 
 
 class Wrapped(Mapped):
@@ -63,8 +61,8 @@ class Wrapped(Mapped):
 
 
 def _is_odd(piece: bytes) -> bool:
-    """Capitals between small letters or digits beside both, as no word has them."""
-    return re.search(rb"[a-z][A-Z][a-z0-9]*[A-Z0-9]|[0-9][A-Za-z]+[0-9]", piece) is not None
+    """Capitals between small letters, digits beside both, or signs among letters, as no word has them."""
+    return _ODD.search(piece) is not None
 
 
 class _Line(NamedTuple):
@@ -131,7 +129,7 @@ def _joined(data: bytes, one: _Line, other: _Line) -> tuple[_Line, _Line] | None
         return None
     if last == b"\\":
         return one, other
-    if one.width < _NARROWEST or other.width > one.width:
+    if one.width < _NARROWEST or other.width > one.width + _SLACK:
         return None
     return one, other
 
