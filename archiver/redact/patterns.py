@@ -26,7 +26,6 @@ _FROM_WORD: Final = 256
 _EDGE: Final = 8
 _TELLING: Final = 3
 """Letters of fixed text that make an expression its own trigger."""
-_ENOUGH_BITS: Final = 16
 _PLAIN = re.compile(r"[A-Za-z0-9_.:=\-@~+*%!?#$()\[\]{},;^| ]+")
 _FLAGS: Final = re.ASCII | re.MULTILINE
 
@@ -135,7 +134,7 @@ def pattern(
         raise PatternError("it matches a text without characters")
     if re2.shortest(node) > _MOST_AHEAD:
         raise PatternError(f"it asks for more than {_MOST_AHEAD} characters")
-    if not keywords and re2.telling(node) < _ENOUGH_BITS:
+    if not keywords and re2.telling(node) < re2.TELLING:
         raise PatternError("it has too little fixed text to be looked for: give the rule keywords")
     names = {name: number for number, name in re2.groups(node).items() if name}
     number = names.get(group, 0) if isinstance(group, str) else group

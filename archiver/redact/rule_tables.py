@@ -121,7 +121,7 @@ def _format(made: RuleSet, table: Mapping[str, Any], source: Source) -> None:
         beside=_forms(table, "beside"),
         near=texts(table, "near"),
         named=texts(table, "named"),
-        specific=True,
+        specific=source.pack in (DEFAULT, OWN),
         boundary=boundary,
     )
     if not one.forms and not one.beside:

@@ -25,17 +25,27 @@ from archiver.redact.re2.tree import (
 
 _LONG: Final = 100
 """Times that count as without end."""
+_FEW: Final = 4
+_SHORT: Final = 16
 _MOST_IN_A_ROW: Final = 2
 
 
 def why_costly(node: Node) -> str | None:
     """Why the expression is refused, or None."""
     for one in walk(node):
-        if isinstance(one, Repeat) and (one.high is None or one.high > 1) and _divides(one):
+        if isinstance(one, Repeat) and not _is_few(one) and _divides(one):
             return "a repetition repeats another, and where one ends is not certain: it can take for ever"
     if _in_a_row(node) > _MOST_IN_A_ROW:
         return f"more than {_MOST_IN_A_ROW} long repetitions in a row take the same characters"
     return None
+
+
+def _is_few(node: Repeat) -> bool:
+    """True for so few repetitions of something short that all ways to divide it are soon tried."""
+    if node.high is None or node.high > _FEW:
+        return False
+    inner = [one.high for one in walk(node.node) if isinstance(one, Repeat)]
+    return node.high <= 1 or all(high is not None and high <= _SHORT for high in inner)
 
 
 def _divides(node: Repeat) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from archiver.redact.re2.tree import Alt, Cat, Chars, Edge, Group, Node, Repeat, shortest
+from archiver.redact.re2.tree import Alt, Cat, Chars, Edge, Group, Node, Repeat, literal, shortest, telling
 
 # Where a transcript shows text with its escapes or colours written out, they are no part of words and lines.
 _WORD: Final = (
@@ -18,6 +18,8 @@ _EDGES: Final = {
     "word": _WORD,
     "no-word": r"\B",
 }
+TELLING: Final = 16
+"""Bits that a trigger has to say; if what follows its first fixed text says so much, the rest is left out."""
 _ANYTHING: Final = 200
 """A set of more characters than this is any byte to the trigger."""
 _UNITS: Final = 24
@@ -71,7 +73,13 @@ def trigger(node: Node) -> bytes:
     It asks for less than the expression: no boundaries, no optional ends, looser counts. Characters that JSON
     may escape also match escaped, any number of times.
     """
-    return _trigger(_trimmed(node, head=True, tail=True)).encode("ascii")
+    trimmed = _trimmed(node, head=True, tail=True)
+    if isinstance(trimmed, Cat):
+        fixed = next((at for at, part in enumerate(trimmed.parts) if literal(part)), 0)
+        rest = Cat(trimmed.parts[fixed:])
+        if telling(rest) >= TELLING:
+            trimmed = rest
+    return _trigger(trimmed).encode("ascii")
 
 
 def _trimmed(node: Node, *, head: bool, tail: bool) -> Node:
