@@ -12,7 +12,7 @@ from typing import Final
 
 from archiver.redact import values
 from archiver.redact.assigned import Assigned
-from archiver.redact.names import Says
+from archiver.redact.names import Names, Says
 from archiver.redact.negatives import is_filler
 
 Spans = tuple[tuple[int, int, int], ...]
@@ -110,39 +110,39 @@ _COMMA, _CLOSE = b",>"
 
 def assignment(assigned: Assigned) -> Confirm:
     """Confirms `NAME=value`, `("name", "value")`, `<name>value</name>` where the name says secret."""
-    names = assigned.names
-
-    def named(data: bytes, end: int) -> tuple[str, Says] | None:
-        """The name before the sign, and what it says."""
-        words = data[max(0, end - _NAME_REACH) : end - 1].translate(_NAME_BYTES).rsplit(None, 3)
-        while words and not words[-1].strip(b"._-"):
-            words.pop()
-        if not words:
-            return None
-        name = words.pop().decode()
-        if words and (name in _TYPES or name.isdigit()):
-            name = words.pop().decode()
-        says = names.says(name)
-        if says is None and words and name.lower() in _SECOND_WORDS:
-            says = names.says(words[-1].decode() + "_" + name)
-        return None if says is None else (name, says)
 
     def confirm(data: bytes, end: int) -> Spans:
         sign = data[end - 1]
-        if sign not in b":=,>" or (said := named(data, end)) is None:
+        said = _named(assigned.names, data, end) if sign in b":=,>" else None
+        if said is None:
             return NOTHING
         name, says = said
         value = _value(data, end, sign, len(name))
         if value is None:
             return NOTHING
-        rule = assigned.rule(name, says, data[value.start : value.end], literal=value.literal)
-        if rule is None:
-            place = values.place_of(data, end, value, name)
-            if place is not None:
-                rule = assigned.made_up(name, says, data[value.start : value.end], place)
+        text = data[value.start : value.end]
+        rule = assigned.rule(name, says, text, literal=value.literal)
+        if rule is None and (place := values.place_of(data, end, value, name)) is not None:
+            rule = assigned.made_up(name, says, text, place)
         return NOTHING if rule is None else ((value.start, value.end, rule),)
 
     return confirm
+
+
+def _named(names: Names, data: bytes, end: int) -> tuple[str, Says] | None:
+    """The name before the sign, and what it says."""
+    words = data[max(0, end - _NAME_REACH) : end - 1].translate(_NAME_BYTES).rsplit(None, 3)
+    while words and not words[-1].strip(b"._-"):
+        words.pop()
+    if not words:
+        return None
+    name = words.pop().decode()
+    if words and (name in _TYPES or name.isdigit()):
+        name = words.pop().decode()
+    says = names.says(name)
+    if says is None and words and name.lower() in _SECOND_WORDS:
+        says = names.says(words[-1].decode() + "_" + name)
+    return None if says is None else (name, says)
 
 
 def _value(data: bytes, end: int, sign: int, name: int) -> values.Value | None:
