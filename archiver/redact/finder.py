@@ -49,6 +49,7 @@ class Finder:
         self._engine = Engine([*rules.expressions, *self._coded.expressions, *breaks])
         self._escapes = Engine([WRITTEN])
         self._confirmed = len(rules.expressions)
+        self._looks_behind = self._confirmed + self._coded.looks_behind
         self._decoded = self._confirmed + len(self._coded.expressions)
         self._specific = [rule.specific for rule in rules.rules]
         self._bare = rules.index("encoded-secret")
@@ -56,8 +57,9 @@ class Finder:
         """Rule index of a region with more triggers than are confirmed."""
 
     def hits(self, data: bytes) -> list[Hit]:
-        """Every trigger in raw JSON text or decoded text, by end offset."""
-        return self._engine.scan(data)
+        """Every trigger in raw JSON text or decoded text, by an offset in what it is about."""
+        behind = self._looks_behind
+        return [(end - (number == behind), number) for end, number in self._engine.scan(data)]
 
     def escaped(self, data: bytes) -> list[int]:
         """End offsets of escapes of printable ASCII: what follows them can be read only when decoded."""
@@ -65,7 +67,7 @@ class Finder:
 
     def find(self, data: bytes) -> list[Span]:
         """The secrets in decoded text, in order, not overlapping; also those that are encoded or wrapped."""
-        hits = self._engine.scan(data)
+        hits = self.hits(data)
         return self.confirm(data, hits) if hits else []
 
     def confirm(self, data: bytes, hits: list[Hit], depth: int = 0, *, joined: bool = False) -> list[Span]:
@@ -83,7 +85,7 @@ class Finder:
         return self._settle(found) if len(found) > 1 else found
 
     def _inside(self, reading: views.Reading, depth: int, *, joined: bool) -> list[Span]:
-        hits = self._engine.scan(reading.data)
+        hits = self.hits(reading.data)
         return self.confirm(reading.data, hits, depth, joined=joined) if hits else []
 
     def _read(self, data: bytes, hits: list[Hit], depth: int, *, joined: bool) -> list[Span]:

@@ -32,6 +32,8 @@ class Coded:
         coded = [*_CODED, *spoken]
         self.expressions = [expression for expression, _ in coded]
         self._decoders = [decode for _, decode in coded]
+        self.looks_behind = self.expressions.index(encoded.PADDED)
+        """The one trigger that ends a byte behind what it is about."""
 
     def readings(self, data: bytes, hits: Iterable[tuple[int, int]]) -> Iterator[Reading]:
         """All that is encoded in a text where triggers end: (end, index in `expressions`)."""

@@ -21,7 +21,7 @@ HEX: Final = Expression(rb"[^0-9a-fA-F](?:[2-7][0-9a-fA-F]|0[9aAdD]){%d}" % _BYT
 PADDED: Final = Expression(
     rb"[A-Za-z0-9+/_\-]{18}=(?:[\"'`\\ \t\r\n,;|<>)\]}&]|=[\"'`\\ \t\r\n,;|<>)\]}&]|==)"
 )
-"""The end of padded base64."""
+"""The end of padded base64, and the sign behind it, which is not counted (`Finder.hits`)."""
 INTRODUCED: Final = Expression(
     rb"(?:;base64,|(?:b64decode|atob|Buffer\.from|a2b_base64|FromBase64String)\(\\{0,7}[\"']|"
     rb"(?:echo|<<<) \\{0,7}[\"']?)[A-Za-z0-9+/_\-]{20}"
@@ -89,7 +89,7 @@ def base64_text(data: bytes, ends: list[int]) -> Iterator[Decoded]:
         reading = _text(data, start, done, clean, _from_base64(clean.data), (4, 3))
         if reading is not None:
             yield reading
-        elif len(clean.data) >= _LEAST:
+        elif data[at + 1 : at + 2] != b"=":  # a word, not padding, led here
             yield from _amid(clean, at - start)
 
 
