@@ -3,6 +3,7 @@
 from archiver.redact.re2.cost import why_costly
 from archiver.redact.re2.emit import TELLING, python, trigger
 from archiver.redact.re2.parse import ExpressionError, parse
+from archiver.redact.re2.sample import sample
 from archiver.redact.re2.tree import Node, groups, literal, shortest, telling
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "literal",
     "parse",
     "python",
+    "sample",
     "shortest",
     "telling",
     "trigger",
