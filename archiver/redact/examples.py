@@ -56,7 +56,7 @@ def must_not_match(rule: Rule) -> Iterator[tuple[str, list[str]]]:
         if any(_changed(part) != part for part in form.parts):
             other = Form(form.text, tuple(map(_changed, form.parts)))
             yield f"{form.text} with other fixed text", [f'x = "{value}"' for value in _values(other)]
-    for form in rule.beside:
+    for form in rule.beside if not rule.forms else ():
         yield f"{form.text} alone", [f"revision {value} was built" for value in _values(form)]
 
 
