@@ -20,13 +20,14 @@ from archiver.cli.recipients import recipients_list
 from archiver.cli.redact import redact
 from archiver.cli.rekey import rekey
 from archiver.cli.restore import restore
+from archiver.cli.rules import rules_check, rules_list, rules_test
 from archiver.cli.scan import scan
 from archiver.cli.schema import schema
 from archiver.cli.show import show
 from archiver.cli.verify import verify
 from archiver.errors import UsageError
 
-GROUPS = {"recipients": "Who can open what is saved."}
+GROUPS = {"recipients": "Who can open what is saved.", "rules": "What redaction looks for."}
 """First words of commands that have two."""
 
 COMMANDS: dict[str, Callable[..., Any]] = {
@@ -38,6 +39,9 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "scan": scan,
     "redact": redact,
     "find-credential": find_credential,
+    "rules list": rules_list,
+    "rules check": rules_check,
+    "rules test": rules_test,
     "init": init,
     "doctor": doctor,
     "keygen": keygen,

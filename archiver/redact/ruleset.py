@@ -72,6 +72,11 @@ class Rule:
     origin: str = ""
     """The file that the rule stands in."""
 
+    @property
+    def formats(self) -> int:
+        """How many forms the rule knows; text around a secret and an expression count as one."""
+        return len(self.forms) + len(self.beside) or 1
+
 
 @dataclass(slots=True)
 class RuleSet:
