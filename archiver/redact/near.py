@@ -18,26 +18,33 @@ from archiver.redact.judge import is_plausible
 
 REACH: Final = 64
 """Bytes between the end of a word and the beginning of its value, unless the rule says otherwise."""
-_INTO = 18
+_INTO = 28
 """Bytes of a value that a trigger may have read."""
-_BACK = 128
+_BACK = 160
 _WORDS_A_TRIGGER = 40
 _SHORT_WORD = 5
+_LONG_WORD = 5
 _WORD = re.compile(r"[a-z0-9]+(?:[ _.\-][a-z0-9]+)*")
 
 _ACCESS = "(?:key|token|secret|passw|pwd|cred|auth|access|private|bearer)"
-_ENDS_IN_ACCESS = re.compile(f".*{_ACCESS}")
 _TAIL = "[a-z0-9_]{0,12}"
-_SIGNS = r"(?:\\*[\"'`:=>,.\-\s(\[|_]|\\+[nrt]?){1,12}"
+_SIGN = r"(?:\\*[\"'`:=>,.\-\s(\[|_]|\\+[nrt]?)"
+_SIGNS = _SIGN + "{1,12}"
+_APART = r"(?:\\*[\"'`:=>,\s(\[|]|\\+[nrt]?)" + _SIGN + "{0,11}"
+"""Signs that do not only join words: `claude-opus-4-5-20251101` is one name."""
+_CHAR = r"[A-Za-z0-9+/_\-]"
 _BEGIN = r"[A-Za-z0-9+/_\-=.]"
+_ASSIGNED = rf"[\"'\s\\]{{0,4}}[:=]{_SIGN}{{0,12}}"
+_AFTER_ACCESS = f"{_ACCESS}{_TAIL}(?:{_SIGNS}{_CHAR}{{0,15}}[0-9]{_BEGIN}{{10}}|{_ASSIGNED}{_CHAR}{{24}})"
+"""A word of access and a value, in Vectorscan's syntax; it also matches where quotes and line ends are
+escaped. The provider's word is looked for only where this is: a thousand words in the database would halve
+its speed, and short ones or such of several pieces cost the most."""
 _AFTER_WORD = (
     rf"(?:[^\x00]{{0,40}}?(?:{_ACCESS}{_TAIL}|[ _.\-]pat){_SIGNS}{_BEGIN}{{8}}"
-    rf"|{_SIGNS}[A-Za-z0-9+/_\-]{{0,9}}[0-9]{_BEGIN}{{7}}"
-    rf"|[\"'\s\\]{{0,4}}[:=]{_SIGNS}{_BEGIN}{{16}})"
+    rf"|{_APART}{_CHAR}{{0,9}}[0-9]{_BEGIN}{{7}}"
+    rf"|{_ASSIGNED}{_BEGIN}{{16}})"
 )
-"""What follows a word, in Vectorscan's syntax; it also matches where quotes and line ends are escaped."""
-_AFTER_ACCESS = f"(?:{_AFTER_WORD}|{_TAIL}{_SIGNS}{_BEGIN}{{8}})"
-"""The same for words that end in a word of access, such as `box key`."""
+"""What follows a word of one piece that is not too short: the value needs no word of access before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +80,11 @@ class Near:
         if not words:
             return
         confirm = self._confirm(words)
-        for told in (False, True):
-            group = [word for word in words if bool(_ENDS_IN_ACCESS.fullmatch(word)) is told]
-            after = _AFTER_ACCESS if told else _AFTER_WORD
-            for at in range(0, len(group), _WORDS_A_TRIGGER):
-                trigger = "|".join(map(_separated, group[at : at + _WORDS_A_TRIGGER]))
-                yield Expression(f"(?:{trigger}){after}".encode(), caseless=True), confirm
+        yield Expression(_AFTER_ACCESS.encode(), caseless=True), confirm
+        rare = [word for word in words if len(word) >= _LONG_WORD and " " not in word]
+        for at in range(0, len(rare), _WORDS_A_TRIGGER):
+            trigger = "|".join(map(_separated, rare[at : at + _WORDS_A_TRIGGER]))
+            yield Expression(f"(?:{trigger}){_AFTER_WORD}".encode(), caseless=True), confirm
 
     def _confirm(self, words: list[str]) -> Confirm:
         lookup = Engine([Expression(_separated(word).encode(), caseless=True) for word in words])
