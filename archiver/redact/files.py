@@ -136,7 +136,9 @@ class FileRedactor(Redactor):
     def _pass(self, source: Bytes, shape: Shape, place: str, rules: bool, scratch: Scratch | None) -> Looked:
         scrubber = Scrubber(self._finder, self._known(), self._ledger, rules=rules)
         before = self._ledger.total
-        if shape.form == "raw":
+        if shape.form == "document" and source.size <= DOCUMENT_LIMIT:
+            source = Held(b"".join(source.blocks()))
+        if shape.form == "raw" or (shape.form == "document" and not _is_document(source)):
             return self._raw(source, place, scrubber, scratch)
         spool = scratch.spool("copy", hashed=False) if scratch is not None else None
         write: Callable[[bytes], object] = _nowhere if spool is None else spool.write
@@ -240,6 +242,11 @@ def _plain(source: Bytes, dialect: str = detect.OPAQUE, opaque: ItemOpaque = nev
         return Shape("raw", dialect)
     value = _value(b"".join(source.blocks()))
     return Shape("raw", dialect) if value is None else Shape("document", dialect, opaque)
+
+
+def _is_document(source: Bytes) -> bool:
+    """Whether it is still what it was when its shape was found: files are written to meanwhile."""
+    return isinstance(source, Held) and _value(source.data) is not None
 
 
 def _inside(opaque: ItemOpaque, nested_at: Steps) -> ItemOpaque:

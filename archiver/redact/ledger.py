@@ -18,7 +18,7 @@ MOST_VALUES = 10_000
 MORE = "0" * 12
 """Stands for the fingerprints of all further ones."""
 MOST_VALUE_BYTES = 16 << 20
-_KEY = re.compile(rb"[A-Za-z_]+")
+_KEY = re.compile(r"[A-Za-z_]+")
 _SPACE = re.compile(rb"\s|\\[nr]")
 
 
@@ -98,15 +98,15 @@ class Ledger:
         """Number of different values found so far."""
         return len(self._values)
 
+    def _masked(self, place: str) -> str:
+        """A place without the words that are secrets."""
+        return _KEY.sub(lambda word: "*" if word[0].encode() in self._values else word[0], place)
+
     def findings(self) -> tuple[Finding, ...]:
         """All findings, by rule and fingerprint."""
         for entry in self._entries.values():
             # A key that was shown as part of a place may have turned out to be a secret since.
-            entry.places = [
-                place
-                for place in entry.places
-                if self._values.keys().isdisjoint(_KEY.findall(place.encode()))
-            ]
+            entry.places = list(dict.fromkeys(map(self._masked, entry.places)))
         return tuple(
             Finding(
                 rule=rule, kind=entry.kind, fingerprint=shown, count=entry.count, places=tuple(entry.places)
