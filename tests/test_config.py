@@ -120,7 +120,7 @@ def test_every_key_can_be_set_by_its_variable(monkeypatch: pytest.MonkeyPatch) -
         "keys.kms_endpoint_url": "http://127.0.0.1:2", "keys.application": "billing",
         "redaction.secret_files": "/f", "redaction.well_known_files": "false",
         "redaction.packs": "emails,hosts", "redaction.disabled_rules": "jwt",
-        "redaction.patterns": '[{"id": "staff", "pattern": "S[0-9]{6}"}]',
+        "redaction.patterns": '[{"id": "staff", "pattern": "S[0-9]{6}"}]', "redaction.reuse": "false",
     }  # fmt: skip
     assert {".".join(key) for key, _ in leaves()} == values.keys()
     plain = Settings().model_dump()

@@ -182,6 +182,11 @@ class RedactionSettings(Frozen):
         description="Formats of your own: tables with `id`, `kind`, and `pattern` (RE2) or `form`. In a "
         "variable: JSON.",
     )
+    reuse: bool = Field(
+        True,
+        description="Keep keyed digests of content without findings in the cache folder, so that it is not "
+        "scanned again while rules and known values are the same.",
+    )
 
 
 class Settings(BaseSettings):

@@ -1,4 +1,4 @@
-"""Compiled databases kept between processes, in the user's own cache folder.
+"""Compiled databases and other small files kept between processes, in the user's own cache folder.
 
 A database is machine code's next of kin: one that somebody else wrote must never be loaded. So the folder is
 0700 and the file 0600, both owned by this user, the content carries its own digest, and any doubt means a
@@ -20,16 +20,8 @@ _LIMIT = 256 << 20
 
 def load(key: str) -> bytes | None:
     """The database kept under `key`, or None when there is none that can be trusted."""
-    try:
-        folder = _folder()
-        if not _private(folder.lstat(), stat.S_ISDIR):
-            return None
-        handle = os.open(folder / f"{key}.vsdb", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        with open(handle, "rb") as file:  # noqa: PTH123 - an already opened descriptor
-            if not _private(os.fstat(file.fileno()), stat.S_ISREG):
-                return None
-            content = file.read(_LIMIT)
-    except (OSError, RuntimeError):
+    content = load_file(f"{key}.vsdb", _LIMIT)
+    if content is None:
         return None
     digest, body = content[:32], content[32:]
     return body if body and hashlib.sha256(body).digest() == digest else None
@@ -37,18 +29,44 @@ def load(key: str) -> bytes | None:
 
 def store(key: str, database: bytes) -> None:
     """Keep a database under `key` if the folder is private and can be written."""
+    store_file(f"{key}.vsdb", hashlib.sha256(database).digest() + database)
+
+
+def load_file(name: str, limit: int) -> bytes | None:
+    """The content of a file of the cache, or None when there is none that only this user can have written."""
+    try:
+        folder = _folder()
+        if not _private(folder.lstat(), stat.S_ISDIR):
+            return None
+        handle = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with open(handle, "rb") as file:  # noqa: PTH123 - an already opened descriptor
+            return file.read(limit) if _private(os.fstat(file.fileno()), stat.S_ISREG) else None
+    except (OSError, RuntimeError):
+        return None
+
+
+def store_file(name: str, content: bytes) -> None:
+    """Put a file into the cache, whole or not at all, if the folder is private and can be written."""
     with contextlib.suppress(OSError, RuntimeError):
         folder = _folder()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _private(folder.lstat(), stat.S_ISDIR):
             return
-        handle, name = tempfile.mkstemp(prefix=".new-", dir=folder)
+        handle, made = tempfile.mkstemp(prefix=".new-", dir=folder)
         try:
             with open(handle, "wb") as file:  # noqa: PTH123 - an already opened descriptor
-                file.write(hashlib.sha256(database).digest() + database)
-            Path(name).replace(folder / f"{key}.vsdb")
+                file.write(content)
+            Path(made).replace(folder / name)
         except OSError:
-            Path(name).unlink(missing_ok=True)
+            Path(made).unlink(missing_ok=True)
+
+
+def place() -> str:
+    """The cache folder; empty where there is none."""
+    try:
+        return str(_folder())
+    except RuntimeError:
+        return ""
 
 
 def _folder() -> Path:

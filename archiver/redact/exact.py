@@ -232,6 +232,10 @@ class ExactMatcher:
     def __bool__(self) -> bool:
         return self._engine is not None
 
+    def parted(self) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+        """The registered values, and those that were found."""
+        return self.values[: self._registered], self.values[self._registered :]
+
     def ends(self, data: bytes) -> list[int]:
         """End offsets of all that may be an occurrence, in whatever way JSON writes the text."""
         return [end for end, _ in self._engine.scan(data)] if self._engine else []

@@ -20,6 +20,7 @@ from archiver.redact.finder import Finder
 from archiver.redact.ledger import KNOWN, Ledger
 from archiver.redact.members import MemberScan, state_opaque
 from archiver.redact.parts import PartPass, Watch
+from archiver.redact.reuse import Names, shared_names
 from archiver.redact.ruleset import Chosen
 from archiver.redact.scrub import FLOOD, Clean, ItemOpaque, Scrubber
 from archiver.redacted import Redacted, vouch
@@ -39,8 +40,11 @@ def new_key() -> bytes:
 class Redactor:
     """Replaces credentials in all that one run saves; the same secret has the same placeholder everywhere."""
 
-    def __init__(self, finder: Finder, key: bytes, exact: Iterable[ExactValue]) -> None:
-        """Use `load`."""
+    def __init__(
+        self, finder: Finder, key: bytes, exact: Iterable[ExactValue], *, names: Names | None = None
+    ) -> None:
+        """Use `load`; with `names`, content that was scanned before is not scanned again."""
+        self._names = names
         self._finder = finder
         self._ledger = Ledger(key)
         registered = self._given = tuple(exact)
@@ -55,7 +59,7 @@ class Redactor:
         self._matched = 0
         """Number of values found when the search was compiled."""
         self._clean: Clean = {}
-        self._scrubber = Scrubber(finder, self._exact, self._ledger, clean=self._clean)
+        self._scrubber = Scrubber(finder, self._exact, self._ledger, clean=self._clean, names=names)
         self._left_out: list[LeftOut] = []
         self._dialect = "opaque"
         self._made: dict[int, Items] = {}
@@ -68,11 +72,16 @@ class Redactor:
         *,
         exact: Iterable[ExactValue] = (),
         chosen: Chosen = Chosen(),  # noqa: B008 - immutable
+        reuse: bool = False,
     ) -> Self:
-        """Load the rules and the engine; raises `RedactionUnavailableError` when either does not load."""
+        """Load the rules and the engine; raises `RedactionUnavailableError` when either does not load.
+
+        `reuse`: what this user's processes found free of secrets before, by the same rules and values, is not
+        scanned again.
+        """
         made = rules.load(chosen)
         try:
-            return cls(Finder(made), key, exact)
+            return cls(Finder(made), key, exact, names=shared_names() if reuse else None)
         except RedactionUnavailableError as error:
             raise rules.blamed(made) or error from error
 
@@ -100,8 +109,9 @@ class Redactor:
         work = PartPass(self._scrubber, opaque, scratch, progress, watch)
         parts = [self._part(work, number, part) for number, part in enumerate(transcript.parts)]
         if self._ledger.count:
-            again = Scrubber(self._finder, self._known(), self._ledger, rules=False)
+            again = Scrubber(self._finder, self._known(), self._ledger, rules=False, names=self._names)
             parts = [work.again(number, part, again) for number, part in enumerate(parts)]
+        self._keep_names()
         self._left_out.extend(work.left_out)
         self._made |= {id(part.items): part.items for part in parts}
         return transcript.model_copy(update={"parts": tuple(parts)})
@@ -207,13 +217,18 @@ class Redactor:
         What only the scan of one member finds is searched for in all of them.
         """
         known = self._known()
-        scrubber = Scrubber(self._finder, known, self._ledger, clean=self._clean)
+        scrubber = Scrubber(self._finder, known, self._ledger, clean=self._clean, names=self._names)
         kept = self._scanned(members.value, scrubber, scratch)
         new = sorted(set(self._known().values).difference(known.values))
         if new:
             again = Scrubber(self._finder, ExactMatcher((), new), self._ledger, rules=False)
             kept = self._scanned(kept, again, scratch)
+        self._keep_names()
         return vouch(kept, self.receipt())
+
+    def _keep_names(self) -> None:
+        if self._names is not None:
+            self._names.save()
 
     def _scanned(
         self, members: tuple[Member, ...], scrubber: Scrubber, scratch: Scratch

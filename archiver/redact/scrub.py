@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from archiver.redact.exact import ExactMatcher
 from archiver.redact.finder import Finder
 from archiver.redact.ledger import KNOWN, Ledger
 from archiver.redact.negatives import is_scrambled
+from archiver.redact.reuse import Known, Names, to_scan
 from archiver.redact.texts import Texts
 from archiver.redact.tokens import decode, string_around
 
@@ -50,11 +52,13 @@ class Scrubber:
         rules: bool = True,
         decode_all: bool = False,
         clean: Clean | None = None,
+        names: Names | None = None,
     ) -> None:
         """`rules=False` replaces known values only; `decode_all` skips the raw scan (to prove it right).
 
         `clean` holds digests of lines in which the rules found nothing, so that the last scan need not read
-        them again; scrubbers that share it must share their rules.
+        them again; scrubbers that share it must share their rules. `names`, likewise, of pieces of lines in
+        this and other runs.
         """
         self._clean: Clean = {} if clean is None else clean
         self._finder = finder
@@ -62,6 +66,9 @@ class Scrubber:
         self._ledger = ledger
         self._rules = rules
         self._decode_all = decode_all
+        self._reuse: Known | None = None
+        if names is not None and not decode_all:
+            self._reuse = Known(names, finder.rules if rules else None, *exact.parted())
         self._documents = Documents(finder, exact)
         self._texts = Texts(finder, exact, rules=rules)
         self._plain: dict[str, bool] = {}
@@ -81,7 +88,25 @@ class Scrubber:
 
     def line_edits(self, block: bytes, opaque: ItemOpaque) -> Iterator[tuple[int, int, list[Edit]]]:
         """The lines of a block that hold secrets: their bytes and their edits."""
-        ends = self._ends(block)
+        if self._reuse is None:
+            yield from self._scan(block, opaque, rules=self._rules)
+            return
+        pieces = self._reuse.pieces(block, opaque)
+        for first, last, rules in to_scan(pieces):
+            low, high = pieces[first].start, pieces[last - 1].stop
+            part = block if high - low == len(block) else block[low:high]
+            held: list[int] = []
+            for start, stop, edits in self._scan(part, opaque, rules=rules):
+                held.append(low + start)
+                yield low + start, low + stop, edits
+            for piece in pieces[first:last]:
+                if bisect_left(held, piece.start) == bisect_left(held, piece.stop):
+                    self._reuse.note(piece)
+
+    def _scan(
+        self, block: bytes, opaque: ItemOpaque, *, rules: bool
+    ) -> Iterator[tuple[int, int, list[Edit]]]:
+        ends = self._ends(block, rules=rules)
         at, count = 0, len(ends)
         while at < count:
             start = block.rfind(b"\n", 0, ends[at] - 1) + 1
@@ -92,14 +117,15 @@ class Scrubber:
                 upto += 1
             if start == 0 and stop >= len(block) - 1:
                 stop = len(block)  # one line alone, perhaps a huge one: it need not be copied
-            edits = self._line_edits(block[start:stop], [end - start for end in ends[at:upto]], opaque)
+            inside = [end - start for end in ends[at:upto]]
+            edits = self._line_edits(block[start:stop], inside, opaque, rules=rules)
             if edits:
                 yield start, stop, edits
             at = upto
 
     def json(self, text: bytes, place: str, opaque: ItemOpaque = never) -> bytes:
         """One JSON text (not necessarily on one line) with its secrets replaced."""
-        edits = self._line_edits(text, self._ends(text), opaque)
+        edits = self._line_edits(text, self._ends(text, rules=self._rules), opaque, rules=self._rules)
         if not edits:
             return text
         out: list[bytes] = []
@@ -146,19 +172,19 @@ class Scrubber:
             return FLOOD, FLOOD
         return self._finder.rules.rules[rule].id, self._finder.rules.rules[rule].kind
 
-    def _ends(self, data: bytes) -> list[int]:
+    def _ends(self, data: bytes, *, rules: bool) -> list[int]:
         """End offsets of all triggers in a raw text, ascending."""
         ends = self._exact.ends(data)
-        if self._rules:
+        if rules:
             if self._decode_all:
                 ends += _line_ends(data)
             else:
                 ends += [end for end, _ in self._finder.hits(data)]
-        else:
+        elif self._exact:
             ends += self._finder.escaped(data)
         return sorted(set(ends))
 
-    def _line_edits(self, line: bytes, ends: list[int], opaque: ItemOpaque) -> list[Edit]:
+    def _line_edits(self, line: bytes, ends: list[int], opaque: ItemOpaque, *, rules: bool) -> list[Edit]:
         if not ends:
             return []
         item: list[Any] = []
@@ -168,11 +194,11 @@ class Scrubber:
                 item.append(jsonio.loads(line) if len(line) <= _PROVE_WHOLE else None)
             return opaque(path, item[0])
 
-        if not self._rules and not self._decode_all and not self._may_hold_known(line, ends):
+        if not rules and not self._decode_all and not self._may_hold_known(line, ends):
             return []
-        if self._decode_all or not self._rules or self._exact.ends(line):
+        if self._decode_all or not rules or self._exact.ends(line):
             wanted = None if self._decode_all else ends
-            return self._documents.edits(line, wanted, is_opaque, rules=self._rules)
+            return self._documents.edits(line, wanted, is_opaque, rules=rules)
         clean = self._clean.setdefault(opaque, set())
         name = hashlib.blake2b(line, digest_size=16).digest()
         if name in clean:
@@ -183,7 +209,7 @@ class Scrubber:
         return edits or []
 
     def _may_hold_known(self, line: bytes, ends: list[int]) -> bool:
-        """False when it is certain that no string with a trigger holds a known value, which is cheap to know."""
+        """False when it is certain that no string with a trigger holds a known value; that is cheap."""
         done = 0
         for end in ends:
             if end <= done:

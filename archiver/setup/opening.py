@@ -98,7 +98,12 @@ class Setup:
         """What redacts with all that is configured; raises `RedactionUnavailableError`."""
         from archiver.redact import Redactor
 
-        return Redactor.load(key, exact=self.exact_values(), chosen=chosen_rules(self.settings))
+        return Redactor.load(
+            key,
+            exact=self.exact_values(),
+            chosen=chosen_rules(self.settings),
+            reuse=self.settings.redaction.reuse,
+        )
 
 
 def chosen_rules(settings: Settings) -> Chosen:
