@@ -25,7 +25,7 @@ JUDGES: Final[dict[str, Callable[[bytes], bool]]] = {
     "hash": judge.is_hash,
 }
 _MOST_NAMES = 20_000
-_NOT_ALONE: Final = frozenset({"pass", "pwd", "psw", "passes"})
+_NOT_ALONE: Final = frozenset({"pass", "pwd", "psw", "pw"})
 """Words that mean other things too: tests pass, and `pwd` is a folder."""
 _LETTERS = re.compile(r"[^a-z0-9]+")
 

@@ -75,7 +75,20 @@ def _looks_like_token(value: bytes) -> bool:
         return False
     if digits < 2:
         return len(value) >= 16 and is_scrambled(value, 8)
-    return not is_identifier(value) and entropy(value) >= (2.8 if len(value) < 20 else 3.2)
+    if is_identifier(value) or _numbered(value):
+        return False
+    return entropy(value) >= (2.8 if len(value) < 20 else 3.2)
+
+
+def _numbered(value: bytes) -> bool:
+    """Words and whole numbers between joints, as names of builds and accounts have them."""
+    pieces = _JOINTS.split(value)
+    numbers = [piece for piece in pieces if piece.isdigit()]
+    return (
+        bool(numbers)
+        and len(pieces) <= 4
+        and all(len(p) <= 12 and is_identifier(p) for p in pieces if p not in numbers)
+    )
 
 
 def is_opaque(value: bytes) -> bool:

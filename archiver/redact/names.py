@@ -103,7 +103,7 @@ class Names:
             for last, firsts in sorted(lasts.items())
         ]
         neutral = "|".join(sorted(self._neutral))
-        return f"(?:{'|'.join(words)})(?:[_\\-. ]?(?:{neutral})){{0,2}} ?[0-9]{{0,4}}"
+        return f"(?:{'|'.join(words)})(?:[_\\-. ]?(?:{neutral})){{0,2}}[_\\-. ]?[0-9]{{0,4}}"
 
     def _shortest_phrases(self) -> list[str]:
         """The phrases without those that end in another: where the longer one stands, so does the shorter."""

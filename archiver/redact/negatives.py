@@ -39,6 +39,8 @@ _DOTTED = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::|->|\?\.)[A-Za-z_][A-Za
 _CALL = re.compile(rb"[A-Za-z_][\w.]*\(")
 _WORDY = re.compile(rb"[A-Z]?[a-z]*[0-9]{0,2}|[A-Z]+[0-9]{0,2}|[0-9]{1,4}")
 _SPLIT = re.compile(rb"[^A-Za-z0-9]+")
+_LONG_NAME, _FEW_NUMBERS = 20, 3
+"""A name of code that is long has few numbers in it."""
 _NUMBERS = re.compile(rb"[0-9]+")
 _MOMENT = re.compile(rb"v?[0-9]+(?:[.\-:/T_ ][0-9]+)+Z?")
 _FILE = re.compile(
@@ -84,7 +86,10 @@ def is_reference(value: bytes) -> bool:
 
 def is_dotted(value: bytes) -> bool:
     """True for names joined by dots, as code reaches for attributes."""
-    return _DOTTED.fullmatch(value) is not None
+    if _DOTTED.fullmatch(value) is None:
+        return False
+    last = max(_SPLIT.split(value), key=len)
+    return len(last) < _LONG_NAME or len(_NUMBERS.findall(last)) < _FEW_NUMBERS or is_identifier(last)
 
 
 def is_code(value: bytes) -> bool:

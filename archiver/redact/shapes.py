@@ -60,8 +60,12 @@ def pem(data: bytes, end: int) -> Places:
 _GUTTER = rb"[ \t>+|\-]*(?:[0-9]{1,6}[ \t]*(?:\xe2\x86\x92|\xe2\x94\x82|[:|\t]))?[ \t]*"
 _MANIFEST_DATA = re.compile(rb"(?:^|\n)" + _GUTTER + rb"(?P<key>data|stringData):[ \t]*\n")
 _MANIFEST_PAIR = re.compile(
-    _GUTTER + rb"[A-Za-z0-9_.\-]+:[ \t]*[\"']?(?P<secret>[^\s\"'\x00]{4,8192})[\"']?[ \t]*(?:\n|\Z|\x00)"
+    _GUTTER
+    + rb"[A-Za-z0-9_.\-]+:[ \t]*(?:[|>][+\-]?[ \t]*\n"
+    + _GUTTER
+    + rb")?[\"']?(?P<secret>[^\s\"'\x00]{4,8192})[\"']?[ \t]*(?:\n|\Z|\x00)"
 )
+_MANIFEST_COMMENT = re.compile(_GUTTER + rb"#[^\n\x00]*\n")
 _JSON_DATA = re.compile(rb"\\*\"(?P<key>data|stringData)\\*\"\s*:\s*\{(?P<body>[^{}]{1,16384})\}")
 _JSON_PAIR = re.compile(rb":\s*\\*\"(?P<secret>[^\s\"\\\x00]{4,8192})\\*\"")
 _MANIFEST_REACH = 8192
@@ -87,8 +91,9 @@ def manifest(data: bytes, end: int) -> Places:
 
 
 def _consecutive(data: bytes, at: int, high: int) -> Iterator[re.Match[bytes]]:
-    while match := _MANIFEST_PAIR.match(data, at, high):
-        yield match
+    while match := _MANIFEST_COMMENT.match(data, at, high) or _MANIFEST_PAIR.match(data, at, high):
+        if match.re is _MANIFEST_PAIR:
+            yield match
         at = match.end()
 
 
