@@ -90,9 +90,7 @@ def _is_thought(path: Path, item: Any) -> bool:
     """True for the signature of a thought in a content."""
     if path[2:] != ("signature",):
         return False
-    return item is UNKNOWN or (
-        at(item, (*path[:2], "type")) == "thinking" and shapes.is_sealed(at(item, path))
-    )
+    return item is UNKNOWN or (at(item, (*path[:2], "type")) == "thinking" and shapes.is_blob(at(item, path)))
 
 
 def _shaped(container: Any, path: Path) -> bool:
@@ -101,4 +99,4 @@ def _shaped(container: Any, path: Path) -> bool:
         return True
     value = at(container, path)
     name = next(step for step in reversed(path) if isinstance(step, str))
-    return shapes.is_sealed(value) if name in _SEALED_KEYS else shapes.is_id(value)
+    return shapes.is_blob(value) if name in _SEALED_KEYS else shapes.is_id(value)

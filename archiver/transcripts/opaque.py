@@ -1,10 +1,11 @@
-"""Dialect "opaque": nothing is known of the items, so nothing in them is judged or edited."""
+"""Dialect "opaque": nothing is known of the items but what providers seal, so nothing in them is edited."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from archiver.transcripts import seals
 from archiver.transcripts.dialect import Blob, Call, Facts, Path, Problem, Results
 
 _FACTS = Facts("meta")
@@ -20,7 +21,7 @@ class Opaque:
         return _FACTS
 
     def opaque(self, path: Path, item: Any = None) -> bool:
-        return False
+        return seals.is_sealed(path, item)
 
     def problems(self, items: Iterator[Any]) -> list[Problem]:
         return []

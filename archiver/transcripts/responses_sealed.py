@@ -39,7 +39,7 @@ def in_item(path: Path, item: Any) -> bool:
         return False
     value = at(item, path)
     if path == (_ENCRYPTED,):
-        return kind in SEALED and is_sealed(value)
+        return kind in SEALED and shapes.is_blob(value)
     if len(path) == 1 and path[0] in _HOLDERS:
         return kind in _HOLDERS[str(path[0])] and shapes.is_id(value)
     if path == _PASSED_ON:

@@ -17,7 +17,6 @@ from archiver.transcripts.places import at
 UNKNOWN: Final = object()
 """Stands for an item that the caller did not give."""
 
-_SEALED = re.compile(r"[!-~]*")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_\-\r\n]*+=*+[\r\n]*+")
 _ID = re.compile(r"[A-Za-z0-9_.:@/\-]{1,200}")
 _ENCRYPTED: Final = frozenset({"encrypted_content", "encrypted_index", "encrypted_stdout"})
@@ -118,4 +117,4 @@ def _shaped(container: Any, path: Path) -> bool:
         return is_id(value)
     if path[0] == "data" and len(path) == 1 and container.get("type") == "base64":
         return shapes.is_media(value)
-    return isinstance(value, str) and _SEALED.fullmatch(value) is not None
+    return shapes.is_blob(value)

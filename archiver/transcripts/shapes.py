@@ -45,6 +45,8 @@ _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SEALED: Final = re.compile(r"[A-Za-z0-9+/_-]{32,}={0,2}")
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]{22,}={0,2}")
 _MEDIA_URL: Final = re.compile(r"data:(?:(?:image|audio|video)/[a-z0-9.+-]{1,40}|application/pdf);base64,")
+_STANDARD: Final = str.maketrans("-_", "+/")
+_PRINTABLE: Final = bytes((9, 10, 13, *range(32, 127)))
 _HEAD: Final = 64
 _MAGIC: Final = re.compile(
     rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF....(?:WEBP|WAVE)|BM....\x00\x00\x00\x00|II\*\x00|MM\x00\*"
@@ -77,6 +79,24 @@ def is_commit(value: Any) -> bool:
 def is_sealed(value: Any) -> bool:
     """True for what only the provider can read: one run of base64, in either alphabet, of 32 or more."""
     return isinstance(value, str) and _SEALED.fullmatch(value) is not None
+
+
+def is_blob(value: Any) -> bool:
+    """True for sealed text that hides no text: one alphabet of base64, and no words behind it.
+
+    What anybody can read once it is decoded is a text like any other, and may hold a credential.
+    """
+    return isinstance(value, str) and is_sealed(value) and not _mixes(value) and not _is_text(value)
+
+
+def _mixes(value: str) -> bool:
+    return ("+" in value or "/" in value) and ("-" in value or "_" in value)
+
+
+def _is_text(value: str) -> bool:
+    bare = value.rstrip("=").translate(_STANDARD)
+    data = base64.b64decode(bare[: len(bare) // 4 * 4])
+    return len(data.translate(None, _PRINTABLE)) * 10 < len(data)
 
 
 def is_media(value: Any) -> bool:

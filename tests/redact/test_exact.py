@@ -111,9 +111,9 @@ def test_a_value_inside_an_encoded_command_is_found(before: str) -> None:
 
 
 @pytest.mark.parametrize("around", ["{}\n", ' "{}" ', "'{}'\r\n", "`{}`"])
-def test_white_space_and_quotes_around_a_value_are_no_part_of_it(around: str) -> None:
+def test_white_space_and_quotes_around_a_value_are_no_part_of_it(around: str, finder: Finder) -> None:
     value = secrets.token_hex(8)
-    text = Redactor.load(KEY, exact=[ExactValue("X", around.format(value))]).text(f"a{value}b")
+    text = Redactor(finder, KEY, [ExactValue("X", around.format(value))]).text(f"a{value}b")
     assert text.startswith("a[REDACTED:")
     assert text.endswith("]b")
 

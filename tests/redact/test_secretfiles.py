@@ -14,6 +14,7 @@ import pytest
 from archiver.errors import RedactionUnavailableError
 from archiver.redact import ExactValue, Redactor
 from archiver.redact.exact import searchable
+from archiver.redact.finder import Finder
 from archiver.redact.secretfiles import named, reading, well_known
 from tests.redact.conftest import KEY
 from tests.redact.support import expand
@@ -77,7 +78,9 @@ FILES: list[tuple[str, Callable[[str], str]]] = [
 
 
 @pytest.mark.parametrize(("name", "make"), FILES, ids=[f"{at}-{name}" for at, (name, _) in enumerate(FILES)])
-def test_every_form_gives_its_secret(name: str, make: Callable[[str], str], tmp_path: Path) -> None:
+def test_every_form_gives_its_secret(
+    name: str, make: Callable[[str], str], finder: Finder, tmp_path: Path
+) -> None:
     secret = word()
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
@@ -85,9 +88,7 @@ def test_every_form_gives_its_secret(name: str, make: Callable[[str], str], tmp_
     found = named([path])
     assert secret in {one.value for one in found}
     assert all(secret not in one.name for one in found)
-    said = Redactor.load(KEY, exact=found).text(
-        f"so it is {secret}, on host h, port 8080, debug true, user me"
-    )
+    said = Redactor(finder, KEY, found).text(f"so it is {secret}, on host h, port 8080, debug true, user me")
     assert secret not in said
     assert said.endswith(", on host h, port 8080, debug true, user me")
 
@@ -102,25 +103,25 @@ def test_a_file_in_utf_16_and_a_key_in_base64(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [40, 64, 70, 76, 100, 5000])
-def test_a_key_is_found_wrapped_anew(width: int, tmp_path: Path) -> None:
+def test_a_key_is_found_wrapped_anew(width: int, finder: Finder, tmp_path: Path) -> None:
     (tmp_path / "id_rsa").write_text(key := pem())
     known = named([tmp_path / "id_rsa"])
     body = "".join(key.splitlines()[1:-1])
     wrapped = "".join(f"> {body[at : at + width]}\n" for at in range(0, len(body), width))
-    said = Redactor.load(KEY, exact=known).text(f"it was\n{wrapped}and no more")
+    said = Redactor(finder, KEY, known).text(f"it was\n{wrapped}and no more")
     assert not any(body[at : at + 16] in said for at in range(0, len(body) - 16, 8))
     assert "it was\n" in said
     assert "and no more" in said
 
 
-def test_common_values_are_not_searched_for_and_are_named(tmp_path: Path) -> None:
+def test_common_values_are_not_searched_for_and_are_named(finder: Finder, tmp_path: Path) -> None:
     (tmp_path / ".env").write_text(
         "X_TOKEN=production\nB_PASSWORD=/etc/keys/app.pem\nC_SECRET=https://id.example/realms/main\n"
         "D_KEY=4096\nNODE_ENV=production\nAPP=my-company-app\nGIT=0123\nD_PASSWORD=postgres\n"
     )
     known = named([tmp_path / ".env"])
     assert not any(map(searchable, known))
-    receipt = Redactor.load(KEY, exact=known).receipt()
+    receipt = Redactor(finder, KEY, known).receipt()
     shown = " ".join(receipt.too_short)
     assert "X_TOKEN in " in shown
     assert "NODE_ENV" not in shown
@@ -183,7 +184,7 @@ def test_patterns_take_every_file_that_fits(tmp_path: Path) -> None:
     assert {known.value for known in named([tmp_path / "*" / ".env"])} == {one}
 
 
-def test_well_known_files_of_home_variables_and_folder(tmp_path: Path) -> None:
+def test_well_known_files_of_home_variables_and_folder(finder: Finder, tmp_path: Path) -> None:
     home, folder, moved = tmp_path / "home", tmp_path / "work", tmp_path / "moved"
     for path in (home / ".aws", folder, moved):
         path.mkdir(parents=True)
@@ -196,7 +197,7 @@ def test_well_known_files_of_home_variables_and_folder(tmp_path: Path) -> None:
     found = well_known(home, folder, {"KUBECONFIG": f"{moved / 'none'}:{moved / 'k1'}"})
     assert {known.value for known in found} >= {one, two, three}
     assert ExactValue("~/.netrc", "", missing="it names no machine") in found
-    receipt = Redactor.load(KEY, exact=found).receipt()
+    receipt = Redactor(finder, KEY, found).receipt()
     assert [text.partition(":")[0] for text in receipt.unread] == ["~/.netrc", "~/.pypirc"]
     assert receipt.too_short == ()
 

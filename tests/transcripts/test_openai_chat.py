@@ -229,7 +229,7 @@ def test_a_log_states_what_its_response_took() -> None:
     assert DIALECT.facts([1, 2]) == Facts("meta", starts=True)
 
 
-SEAL = "c2ln" * 20
+SEAL = base64.b64encode(bytes(range(100, 200))).decode()
 SEALED_FIELDS = {"provider_specific_fields": {"signature": SEAL}}
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(16)).decode()
 PDF = "data:application/pdf;base64," + base64.b64encode(b"%PDF-1.7" + bytes(16)).decode()
