@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import accumulate
 
 from archiver import jsonio
 from archiver.redact import views
+from archiver.redact.edits import Edit, settle
 from archiver.redact.exact import ExactMatcher
 from archiver.redact.finder import SEPARATOR, Finder
+from archiver.redact.streams import Streams
 from archiver.redact.tokens import Leaf, Path, Walk, decode, string_around
 
 Opaque = Callable[[Path], bool]
@@ -28,23 +30,13 @@ _AN_ID = 256
 """Of opaque text no longer than this, chance makes no credential; of signatures it might."""
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """Bytes of the raw text to replace: the rule (-1: a known value), the secret, and where it stands."""
-
-    start: int
-    end: int
-    rule: int
-    value: bytes
-    path: Path
-
-
 class Documents:
     """Finds the secrets of JSON texts."""
 
     def __init__(self, finder: Finder, exact: ExactMatcher) -> None:
         self._finder = finder
         self._exact = exact
+        self._streams = Streams(finder, exact)
         self._assigned = finder.rules.assigned
         self._manifest = finder.rules.index("kubernetes-secret")
 
@@ -62,7 +54,7 @@ class Documents:
         `ends` as for `edits`, ascending. A trigger inside a string matters only if that string, decoded,
         holds a secret; any other trigger may be about keys and values, which only the walk knows.
         """
-        if len(ends) > _MANY:
+        if len(ends) > _MANY or self._streams.edits(text):
             return True
         done = 0
         for end in ends:
@@ -83,6 +75,7 @@ class Documents:
             elif (
                 self._exact.find(data)
                 or self._finder.find(data)
+                or self._streams.edits(data)
                 or any(self._finder.find(view.data) for view in views.views(data))
             ):
                 return True
@@ -104,7 +97,7 @@ class Documents:
         self, text: bytes, ends: list[int] | None, opaque: Opaque, base: Path, rules: bool, depth: int
     ) -> list[Edit]:
         walk = Walk(text, ends, base, self._assigned.names)
-        found: list[Edit] = []
+        found = self._streams.edits(text, rules=rules)
         batch: list[Leaf] = []
         size = 0
         for leaf in walk.leaves():
@@ -148,6 +141,9 @@ class Documents:
             self._apply_formats(text, short, found)
         for leaf in plain:
             self._known(text, leaf, found)
+            for edit in self._streams.edits(leaf.data, rules=rules):
+                moved = _edit(text, leaf, edit.start, edit.end, edit.rule, edit.value)
+                found.append(replace(moved, rest=edit.rest))
 
     def _known(self, text: bytes, leaf: Leaf, found: list[Edit], *, registered: bool = False) -> None:
         for start, end, owner in self._exact.find(leaf.data, registered=registered):
@@ -160,7 +156,8 @@ class Documents:
         ends = self._ends(leaf.data)
         inner = self._walk(leaf.data, ends, _never, leaf.path, rules, depth + 1) if ends else []
         found.extend(
-            _edit(text, leaf, edit.start, edit.end, edit.rule, edit.value, edit.path) for edit in inner
+            replace(_edit(text, leaf, edit.start, edit.end, edit.rule, edit.value, edit.path), rest=edit.rest)
+            for edit in inner
         )
         return True
 
@@ -233,20 +230,3 @@ def _edit(
 
 def _whole(text: bytes, leaf: Leaf, rule: int) -> Edit:
     return _edit(text, leaf, 0, len(leaf.data), rule)
-
-
-def settle(found: list[Edit], finder: Finder) -> list[Edit]:
-    """Put edits in order and join those that overlap; the one that knows most gives rule and value."""
-    settled: list[Edit] = []
-    for edit in sorted(found, key=lambda edit: (edit.start, -edit.end)):
-        last = settled[-1] if settled else None
-        if last is None or edit.start >= last.end:
-            settled.append(edit)
-        elif edit.end > last.end:
-            best = max(last, edit, key=lambda one: (finder.tells(one.rule), one.end - one.start))
-            settled[-1] = Edit(last.start, edit.end, best.rule, best.value, last.path)
-        elif (edit.start, edit.end) == (last.start, last.end) and finder.tells(edit.rule) > finder.tells(
-            last.rule
-        ):
-            settled[-1] = edit
-    return settled

@@ -25,6 +25,8 @@ _DEEPEST = 4
 """Encodings inside each other that are undone."""
 _BACKSLASH = 0x5C
 _HEAD = 4
+_STREAM = Expression(rb'(?:[_.\"]delta|partial_json|completion\.chunk|"candidates)\\{0,15}"')
+"""A record of a stream in a string: it has to be decoded for `streams` to see it."""
 _HEADS = 40
 
 
@@ -45,7 +47,7 @@ class Finder:
         self.rules = rules
         heads = _heads(rules)
         self._coded = views.Coded(head.encode() for head in heads)
-        breaks = _broken(heads)
+        breaks = [*_broken(heads), _STREAM]
         self._engine = Engine([*rules.expressions, *self._coded.expressions, *breaks])
         self._escapes = Engine([WRITTEN])
         self._confirmed = len(rules.expressions)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from archiver import jsonio
 from archiver.model import LeftOut, Member
+from archiver.redact import streams
 from archiver.redact.raw import RawPass
 from archiver.redact.scrub import ItemOpaque, Scrubber
 from archiver.scratch import Scratch
@@ -142,11 +143,13 @@ def line_blocks(member: Member) -> Iterator[bytes]:
     """The bytes of a member in blocks of whole lines."""
     rest = b""
     for block in blocks(member):
-        cut = block.rfind(b"\n") + 1
-        if not cut:
+        if b"\n" not in block:
             rest += block
             continue
-        yield rest + block[:cut]
+        block = rest + block  # noqa: PLW2901 - what was left of the last one belongs before it
+        cut = streams.whole_streams(block[: block.rfind(b"\n") + 1])
+        if cut:
+            yield block[:cut]
         rest = block[cut:]
     if rest:
         yield rest

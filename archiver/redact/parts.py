@@ -9,6 +9,7 @@ from archiver import jsonio
 from archiver.model import Items, LeftOut, TranscriptPart
 from archiver.model.items import BLOCK
 from archiver.progress import Progress, Silent
+from archiver.redact import streams
 from archiver.redact.raw import RawPass
 from archiver.redact.scrub import ItemOpaque, Scrubber
 from archiver.scratch import Scratch
@@ -109,7 +110,7 @@ def _batches(items: Items) -> Iterator[tuple[bytes, list[bytes], list[Any]]]:
         lines.append(line)
         values.append(value)
         size += len(line)
-        if size >= BLOCK:
+        if size >= BLOCK and not (size < streams.LONGEST and streams.is_delta(line)):
             yield b"\n".join((*lines, b"")), lines, values
             lines, values, size = [], [], 0
     if lines:

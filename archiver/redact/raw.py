@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 from dataclasses import dataclass
 
-from archiver.redact.documents import Edit
+from archiver.redact.edits import Edit
 from archiver.redact.inflate import START, Inflater, Wide, inflater_for
 from archiver.redact.scrub import Scrubber
 from archiver.scratch import Scratch, Spooled
@@ -129,7 +129,7 @@ class RawPass:
     def _advance(self, *, final: bool) -> None:
         buffer = self._buffer
         edits = [edit for edit in self._scrubber.text_edits(buffer) if edit.end > self._done]
-        stop = len(buffer) if final else self._line_end() or len(buffer) - OVERLAP
+        stop = len(buffer) if final else self._stop(edits)
         at = self._done
         for edit in edits:
             if edit.start >= stop:
@@ -144,6 +144,17 @@ class RawPass:
         keep = max(0, at - CONTEXT)
         self._buffer = buffer[keep:]
         self._done = at - keep
+
+    def _stop(self, edits: list[Edit]) -> int:
+        """Where to stop writing: no secret of several parts is written in part."""
+        stop = self._line_end() or len(self._buffer) - OVERLAP
+        head = 0
+        for edit in edits:
+            if not edit.rest:
+                head = edit.start
+            elif edit.start >= stop > head > self._done:
+                return head
+        return stop
 
     def _line_end(self) -> int:
         """Where the last line ends that can be written; 0 where none does."""

@@ -14,12 +14,14 @@ from typing import Any, Final
 
 from archiver import jsonio
 from archiver.errors import RedactionUnavailableError
-from archiver.redact.documents import Documents, Edit
+from archiver.redact.documents import Documents
+from archiver.redact.edits import Edit, settle
 from archiver.redact.exact import ExactMatcher
 from archiver.redact.finder import Finder
 from archiver.redact.ledger import KNOWN, Ledger
 from archiver.redact.negatives import is_scrambled
 from archiver.redact.reuse import Known, Names, to_scan
+from archiver.redact.streams import Streams
 from archiver.redact.texts import Texts
 from archiver.redact.tokens import decode, string_around
 
@@ -71,6 +73,7 @@ class Scrubber:
             self._reuse = Known(names, finder.rules if rules else None, *exact.parted())
         self._documents = Documents(finder, exact)
         self._texts = Texts(finder, exact, rules=rules)
+        self._streams = Streams(finder, exact)
         self._plain: dict[str, bool] = {}
         """Keys that were asked for, and whether they may be shown as part of a path."""
 
@@ -107,6 +110,9 @@ class Scrubber:
         self, block: bytes, opaque: ItemOpaque, *, rules: bool
     ) -> Iterator[tuple[int, int, list[Edit]]]:
         ends = self._ends(block, rules=rules)
+        split = self._streams.edits(block, rules=rules)
+        if split:
+            ends = sorted({*ends, *(edit.end for edit in split)})
         at, count = 0, len(ends)
         while at < count:
             start = block.rfind(b"\n", 0, ends[at] - 1) + 1
@@ -119,6 +125,9 @@ class Scrubber:
                 stop = len(block)  # one line alone, perhaps a huge one: it need not be copied
             inside = [end - start for end in ends[at:upto]]
             edits = self._line_edits(block[start:stop], inside, opaque, rules=rules)
+            if split:
+                here = [edit.moved(-start) for edit in split if start <= edit.start < stop]
+                edits = settle([*edits, *here], self._finder)
             if edits:
                 yield start, stop, edits
             at = upto
@@ -153,7 +162,9 @@ class Scrubber:
         return b"".join(out)
 
     def placeholder(self, edit: Edit, place: str) -> bytes:
-        """The placeholder of one edit, which is noted."""
+        """The placeholder of one edit, which is noted; nothing for a further part of a secret."""
+        if edit.rest:
+            return b""
         rule, kind = self._named(edit.rule)
         return self._ledger.replace(rule, kind, edit.value, place)
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
+from dataclasses import replace
 
 from archiver import jsonio
 from archiver.redact import views
-from archiver.redact.documents import Documents, Edit, settle
+from archiver.redact.documents import Documents
+from archiver.redact.edits import Edit, settle
 from archiver.redact.engine import Hit
 from archiver.redact.exact import ExactMatcher
 from archiver.redact.finder import Finder
+from archiver.redact.streams import Streams
 from archiver.redact.tokens import Path
 
 _STRING = re.compile(rb'"[^"\\\n\x00]*+(?:\\[^\n\x00][^"\\\n\x00]*+)*+"')
@@ -26,14 +29,15 @@ class Texts:
         self._exact = exact
         self._rules = rules
         self._documents = Documents(finder, exact)
+        self._streams = Streams(finder, exact)
 
     def edits(self, data: bytes) -> list[Edit]:
         """Every secret of the text, in order, not overlapping."""
         hits = self._finder.hits(data) if self._rules else []
         ends = sorted({*self._exact.ends(data), *(end for end, _ in hits)})
-        if not ends and b"\x1b" not in data:
+        if not ends and b"\x1b" not in data and b"delta" not in data:
             return []
-        found: list[Edit] = []
+        found = self._streams.edits(data, rules=self._rules)
         documents: list[tuple[int, int]] = []
         for start, stop, is_json in self._lines(data, ends):
             if is_json:
@@ -117,7 +121,7 @@ def _is_json(line: bytes) -> bool:
 
 
 def _moved(edits: Iterable[Edit], by: int) -> list[Edit]:
-    return [Edit(edit.start + by, edit.end + by, edit.rule, edit.value, ()) for edit in edits]
+    return [replace(edit.moved(by), path=()) for edit in edits]
 
 
 def _no_opaque(_path: Path) -> bool:
