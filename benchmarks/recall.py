@@ -3,8 +3,9 @@
     python benchmarks/recall.py [--missed] [--list]
 
 `--missed` names the kinds that were missed in each encoding, `--list` the findings in real transcripts, by
-rule and place, never by value. The folder defaults to `../shared` beside the repository; without it nothing
-is done.
+rule and place, never by value. Corpora are measured with the rules of the package alone and with all packs:
+some count identifiers as secrets. The folder defaults to `../shared` beside the repository; without it
+nothing is done.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import os
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from archiver.redact import Redactor, rules
 from archiver.redact.exact import ExactMatcher
 from archiver.redact.finder import Finder
 from archiver.redact.ledger import Ledger
+from archiver.redact.rules import PACKS, Chosen
 from archiver.redact.scrub import Scrubber, never
 from archiver.scratch import Scratch
 from archiver.transcripts import get_dialect
@@ -46,8 +48,9 @@ def main() -> int:
         print(f"no corpora in {SHARED}: set ARCHIVER_SHARED to the folder that holds them")
         return 0
     finder = Finder(rules.load())
+    packs = Finder(rules.load(Chosen(packs=PACKS)))
     planted(finder, missed=options.missed)
-    corpora(finder)
+    corpora({"default": finder, "with packs": packs})
     transcripts(finder, listed=options.list)
     return 0
 
@@ -69,17 +72,24 @@ def planted(finder: Finder, *, missed: bool) -> None:
             print(f"    missed: {', '.join(kept[encoding])}")
 
 
-def corpora(finder: Finder) -> None:
-    """Public test corpora: positives and negatives with any finding."""
-    print(f"\n{'corpus':20} {'positives':>10} {'found':>6} {'share':>7} {'negatives':>10} {'found':>6}")
+def corpora(finders: Mapping[str, Finder]) -> None:
+    """Public test corpora: positives and negatives with any finding, by each set of rules."""
+    print(f"\n{'':31} {' '.join(f'{name:^23}' for name in finders)}")
+    head = f"{'found':>6} {'share':>8} {'neg.':>6} "
+    print(f"{'corpus':15} {'positives':>9} {'neg.':>5} {' '.join([head] * len(finders))}")
     for name in ("noseyparker", "kingfisher", "gitleaks", "detect_secrets"):
-        counts: Counter[tuple[bool, bool]] = Counter()
-        for case in _load(name):
-            scrubber = Scrubber(finder, ExactMatcher(()), Ledger(KEY))
-            counts[case["expect"], bool(scrubber.text_edits(case["text"].encode()))] += 1
-        yes, no = counts[True, True] + counts[True, False], counts[False, True] + counts[False, False]
-        share = f"{100 * counts[True, True] / yes:.1f} %"
-        print(f"{name:20} {yes:10} {counts[True, True]:6} {share:>7} {no:10} {counts[False, True]:6}")
+        cases = _load(name)
+        yes = sum(case["expect"] for case in cases)
+        cells = []
+        for finder in finders.values():
+            found = [case["expect"] for case in cases if _finds(finder, case["text"])]
+            hit = sum(found)
+            cells.append(f"{hit:6} {100 * hit / yes:6.1f} % {len(found) - hit:6} ")
+        print(f"{name:15} {yes:9} {len(cases) - yes:5} {' '.join(cells)}")
+
+
+def _finds(finder: Finder, text: str) -> bool:
+    return bool(Scrubber(finder, ExactMatcher(()), Ledger(KEY)).text_edits(text.encode()))
 
 
 def transcripts(finder: Finder, *, listed: bool) -> None:
@@ -111,7 +121,7 @@ def _transcript(finder: Finder, path: Path) -> tuple[Receipt, int, int]:
             redacted = redactor.transcript(reading.transcript, scratch).value
             changed = 0
             for before, after in zip(read([path]).transcript.parts, redacted.parts, strict=True):
-                if before.media != "raw" and reading.transcript.dialect != "opaque":
+                if before.media != "raw":
                     changed += _opaque_changed(before, after, reading.transcript.dialect)
     except ArchiverError as error:
         print(f"    {path.name}: {error}", file=sys.stderr)
