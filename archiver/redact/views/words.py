@@ -1,0 +1,64 @@
+"""Telling words as base64 writes them, at each of its three alignments."""
+
+from __future__ import annotations
+
+import base64
+import functools
+from collections.abc import Iterable
+from typing import Final
+
+from archiver.redact.engine import Expression
+
+_CASED: Final = ("pass", "token", "secret", "auth", "credential", "bearer ", "basic ")
+_AS_THEY_ARE: Final = (
+    *("apikey", "api-key", "api_key", "ApiKey", "Api-Key", "AccessKey", "accessKey", "AccountKey"),
+    *(f"{sign}{key}{after}" for sign in "_-" for key in ("key", "KEY") for after in '=:" '),
+    *("privateKey", "PrivateKey", "BEGIN ", "PRIVATE KEY", "login ", "pwd=", "Pwd=", "PWD="),
+    *("sig=", "ignature=", "Cookie", "cookie", "session"),
+    *(f"{letter}://" for letter in "splbvaxe"),
+)
+WORDS: Final = tuple(
+    word.encode()
+    for word in (
+        *_AS_THEY_ARE,
+        *(cased for word in _CASED for cased in (word, word.capitalize(), word.upper())),
+    )
+)
+_LEFT: Final = tuple(bytes([bits]) for bits in range(16))
+_RIGHT: Final = tuple(bytes([bits << 4]) for bits in range(8))
+"""All that bytes of ASCII beside a word can add to its first and last character."""
+_IN_ONE: Final = 60
+_SHORTEST: Final = 4
+
+
+def expressions(more: Iterable[bytes]) -> list[Expression]:
+    """Triggers for the words of this module and for more, such as the prefixes of formats."""
+    words = dict.fromkeys(word for word in (*WORDS, *more) if len(word) >= _SHORTEST)
+    forms = sorted({form for word in words for form in _forms(word[:12])})
+    groups = (forms[at : at + _IN_ONE] for at in range(0, len(forms), _IN_ONE))
+    return [Expression(b"(?:" + b"|".join(group) + b")") for group in groups]
+
+
+@functools.lru_cache(4096)
+def _forms(word: bytes) -> tuple[bytes, ...]:
+    """A word at each alignment; a character that holds bits of a neighbour may be one of several."""
+    forms: list[bytes] = []
+    for before in range(3):
+        after = -(before + len(word)) % 3
+        made = [base64.b64encode(left * before + word + b"a" * after) for left in _LEFT]
+        made += [base64.b64encode(b"a" * before + word + right * after) for right in _RIGHT]
+        first = 8 * before // 6
+        last = -(-8 * (before + len(word)) // 6)
+        forms.append(b"".join(_one_of({text[at] for text in made}) for at in range(first, last)))
+    return tuple(forms)
+
+
+def _one_of(chars: set[int]) -> bytes:
+    shown = {b"-" if char == 45 else bytes([char]) for char in chars}
+    if b"+" in shown:
+        shown.add(b"-")
+    if b"/" in shown:
+        shown.add(b"_")
+    if len(shown) == 1:
+        return next(iter(shown))
+    return b"[" + b"".join(sorted(b"\\" + char if char in b"-+/" else char for char in shown)) + b"]"
