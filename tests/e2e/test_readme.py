@@ -12,6 +12,8 @@ from servers.seaweed import Seaweed
 
 from archiver.age import generate
 
+from .scanning import token
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BIN = Path(sys.executable).parent
@@ -88,6 +90,22 @@ def test_the_commands_for_a_bucket_of_the_readme_run(
         done = subprocess.run([BIN / words[0], *words[1:]], capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "in one way only" not in done.stdout + done.stderr
+
+
+def test_the_commands_for_files_of_the_readme_run(tmp_path: Path, home: Path) -> None:
+    section = README.split("## Before a transcript leaves the house")[1].split("\n## ")[0]
+    commands = re.findall(r"^    (archiver .+?)(?:  +#.*)?$", section, re.M)
+    assert len(commands) == 2
+    folder = tmp_path / "transcripts"
+    folder.mkdir()
+    (folder / "a.txt").write_text(f"token {token()}")
+    for command, code in zip(commands, (1, 0), strict=True):
+        words = command.split()
+        done = subprocess.run(
+            [BIN / words[0], *words[1:]], capture_output=True, text=True, timeout=120, cwd=tmp_path
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+    assert "[REDACTED:" in (tmp_path / "for-a-report" / "transcripts" / "a.txt").read_text()
 
 
 def test_the_make_targets_of_the_readme_exist() -> None:
