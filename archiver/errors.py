@@ -81,6 +81,10 @@ class RedactionUnavailableError(RefusedError):
     """The redaction engine or a rule file did not load, so nothing may be sealed."""
 
 
+class RedactedValueError(RefusedError):
+    """A value holds the placeholder of a credential, so it cannot be used as a value."""
+
+
 class UntrustedWriterError(RefusedError):
     """A valid signature by a key that the restorer does not accept for this run."""
 

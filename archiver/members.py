@@ -33,9 +33,14 @@ def of_state(checkpoint: Checkpoint) -> tuple[Member, Member, Member]:
     document = checkpoint.document(exclude={**ITEMS, "effects": True, "evidence": True})
     return (
         member(STATE, jsonio.canonical(document)),
-        member(EFFECTS, _lines(checkpoint.effects)),
+        member(EFFECTS, effect_lines(checkpoint)),
         member(EVIDENCE, _lines(checkpoint.evidence)),
     )
+
+
+def effect_lines(checkpoint: Checkpoint) -> bytes:
+    """The content of `effects.jsonl`."""
+    return _lines(checkpoint.effects)
 
 
 def of_receipt(receipt: Receipt) -> Member:

@@ -43,6 +43,10 @@ def markdown(report: RestoreReport, checkpoint: Checkpoint) -> str:
     )
     lines += _section("Left out", report.left_out)
     lines += _section(
+        "Hold placeholders of credentials: never use these as values",
+        (f"{place} of state.json" for place in report.redacted),
+    )
+    lines += _section(
         "Credentials replaced: rotate these",
         report.rotate or (f"{rule}: {count} places" for rule, count in by_rank(report.findings)),
     )

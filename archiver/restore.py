@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from archiver import bundles, freshness, handover, members, rotation
+from archiver import bundles, freshness, handover, members, rotation, withheld
 from archiver.catalog import Catalog, Chain
 from archiver.errors import (
     ArchiveFormatError,
@@ -97,6 +97,9 @@ def restore(
         original = members.with_items(_validate(document, report.record), unpacked, manifest)
         _agrees(original, report.record)
         checkpoint, repairs = _repaired(original, scratch)
+        checkpoint = withheld.check_replay(checkpoint, accepted=EFFECTS in accept)
+        if checkpoint.effects != original.effects:
+            (unpacked / members.EFFECTS).write_bytes(members.effect_lines(checkpoint))
         receipt = members.receipt_in(unpacked)
         report = report.model_copy(
             update={
@@ -106,6 +109,7 @@ def restore(
                     for r in repairs.actions
                 ),
                 "warnings": (*report.warnings, *_left(repairs)),
+                "redacted": withheld.places(checkpoint),
                 "left_out": tuple(f"{left.member}: {left.reason}" for left in receipt.left_out),
                 "rotate": tuple(rotation.lines(receipt.findings)),
             }

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from archiver.model import Checkpoint, Transcript
+from archiver.redact import contains_placeholder
 from archiver.transcripts import get_dialect
 
 _SESSION: Final = re.compile(r"[0-9A-Za-z_-]{1,100}")
@@ -41,7 +42,7 @@ def _claude_code(checkpoint: Checkpoint, folder: Path, first: Path) -> tuple[str
     """Claude Code finds a session by the name of its file."""
     transcript = checkpoint.transcript
     session = _newest_session(transcript) or PurePosixPath(transcript.parts[0].name).stem
-    slug = "".join(c if c.isascii() and c.isalnum() else "-" for c in checkpoint.workspace.path or "")
+    slug = "".join(c if c.isascii() and c.isalnum() else "-" for c in _path(checkpoint))
     target = f"~/.claude/projects/{slug or _PROJECT}"
     name = f"{session}.jsonl"
     rename = ""
@@ -84,4 +85,10 @@ def _codex(checkpoint: Checkpoint, file: Path) -> tuple[str, ...]:
 
 
 def _project(checkpoint: Checkpoint) -> str:
-    return shlex.quote(checkpoint.workspace.path or _PROJECT)
+    return shlex.quote(_path(checkpoint) or _PROJECT)
+
+
+def _path(checkpoint: Checkpoint) -> str:
+    """The folder of the project; empty where it is not known, or holds a placeholder and so is no path."""
+    path = checkpoint.workspace.path or ""
+    return "" if contains_placeholder(path) else path

@@ -60,6 +60,8 @@ class RestoreReport(Frozen):
     rotate: tuple[str, ...] = ()
     """What to do about the credentials that were replaced, the worst first; known once the bundle is open."""
     left_out: tuple[str, ...] = ()
+    redacted: tuple[str, ...] = ()
+    """Where in the state a value holds a placeholder, as `effects[0].arguments`: it must not be used."""
     folder: str | None = None
     next_steps: tuple[str, ...] = ()
 

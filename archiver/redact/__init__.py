@@ -3,7 +3,7 @@
 from archiver.redact.environment import exact_from_environment
 from archiver.redact.exact import ExactValue
 from archiver.redact.files import Bytes, FileRedactor, Held, Looked, Shape, shape_of
-from archiver.redact.placeholder import contains_placeholder, is_placeholder
+from archiver.redact.placeholder import contains_placeholder, is_placeholder, usable
 from archiver.redact.redactor import Redactor, new_key
 from archiver.redact.ruleset import Chosen, OwnPattern
 from archiver.redact.spelling import fingerprints, spellings
@@ -25,4 +25,5 @@ __all__ = [
     "new_key",
     "shape_of",
     "spellings",
+    "usable",
 ]
