@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple, TypeVar
 
 from archiver.redact import views
 from archiver.redact.engine import Engine, Expression, Hit
@@ -28,6 +28,9 @@ _HEAD = 4
 _STREAM = Expression(rb'(?:[_.\"]delta|partial_json|completion\.chunk|"candidates)\\{0,15}"')
 """A record of a stream in a string: it has to be decoded for `streams` to see it."""
 _HEADS = 40
+
+
+_R = TypeVar("_R", bound=views.Reading)
 
 
 class Span(NamedTuple):
@@ -86,17 +89,32 @@ class Finder:
             found = _beside_placeholders(data, found)
         return self._settle(found) if len(found) > 1 else found
 
-    def _inside(self, reading: views.Reading, depth: int, *, joined: bool) -> list[Span]:
-        hits = self.hits(reading.data)
-        return self.confirm(reading.data, hits, depth, joined=joined) if hits else []
+    def _inside(self, readings: Sequence[_R], depth: int, *, joined: bool) -> Iterator[tuple[_R, list[Span]]]:
+        """What is found in each reading, in its own bytes; all are scanned in one pass."""
+        data = readings[0].data if len(readings) == 1 else SEPARATOR.join(one.data for one in readings)
+        hits = self.hits(data)
+        spans = self.confirm(data, hits, depth, joined=joined) if hits else []
+        at = start = 0
+        for reading in readings:
+            stop = start + len(reading.data)
+            inside: list[Span] = []
+            while at < len(spans) and spans[at].start < stop:
+                span = spans[at]
+                low, high = max(0, span.start - start), min(span.end, stop) - start
+                inside.append(Span(low, high, span.rule, span.value))
+                if span.end > stop:
+                    break  # a flood, which goes on in the next one
+                at += 1
+            yield reading, inside
+            start = stop + len(SEPARATOR)
 
     def _read(self, data: bytes, hits: list[Hit], depth: int, *, joined: bool) -> list[Span]:
         """What is found in the parts of a text that are encoded, in bytes of the text."""
         first, last = self._confirmed, self._decoded
         coded = [(end, number - first) for end, number in hits if first <= number < last]
         found: list[Span] = []
-        for reading in self._coded.readings(data, coded) if coded else ():
-            inside = self._inside(reading, depth + 1, joined=joined)
+        readings = list(self._coded.readings(data, coded)) if coded else []
+        for reading, inside in self._inside(readings, depth + 1, joined=joined) if readings else ():
             for start, end, rule, value in inside:
                 found.append(Span(*reading.span(start, end), rule, value or reading.data[start:end]))
             if not inside and reading.alone:
@@ -110,8 +128,9 @@ class Finder:
         ends = sorted({end for end, _ in hits})
         found: list[Span] = []
         stops = {span.end: span for span in direct}
-        for lines in views.wrapped(data, ends):
-            for span in self._inside(lines, depth, joined=True):
+        groups = list(views.wrapped(data, ends))
+        for lines, inside in self._inside(groups, depth, joined=True) if groups else ():
+            for span in inside:
                 at = lines.crossed(span.start, span.end)
                 if at is None:
                     continue

@@ -6,6 +6,7 @@ import binascii
 import re
 from collections.abc import Callable, Iterator
 from typing import Final
+from urllib.parse import unquote_to_bytes
 
 from archiver.redact.engine import Expression
 from archiver.redact.views.mapped import Scaled
@@ -31,10 +32,28 @@ _BEFORE: Final = 256
 _BEHIND: Final = 2_048
 
 
-def percent_decoded(data: bytes, ends: list[int]) -> Iterator[Scaled]:
+class Unquoted:
+    """A part of a text with percent-encoding undone; the way back is made when it is asked for."""
+
+    alone = False
+    __slots__ = ("_back", "_source", "data")
+
+    def __init__(self, source: bytes, start: int, stop: int) -> None:
+        self.data = unquote_to_bytes(source[start:stop])
+        self._source = (source, start, stop)
+        self._back: Scaled | None = None
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """The bytes of the text to replace when `data[start:end]` is a secret."""
+        if self._back is None:
+            self._back = _decoded(*self._source, _PERCENTS, lambda run: run.replace(b"%", b""), 3)
+        return self._back.span(start, end)
+
+
+def percent_decoded(data: bytes, ends: list[int]) -> Iterator[Unquoted]:
     """The parts around triggers with percent-encoding undone (RFC 3986, section 2.1)."""
     for start, stop in _parts(data, ends):
-        yield _decoded(data, start, stop, _PERCENTS, lambda run: run.replace(b"%", b""), 3)
+        yield Unquoted(data, start, stop)
 
 
 def unescaped(data: bytes, ends: list[int]) -> Iterator[Scaled]:
