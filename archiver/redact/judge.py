@@ -33,6 +33,8 @@ _CODE_SIGNS = re.compile(rb"[(){}\[\]<>=|]|&&")
 _TOKEN = re.compile(rb"[A-Za-z0-9+/=_.~:!@$%^*\-]+")
 _VARIED: Final = 6
 """Different bytes that a random value of any length has."""
+_SHORT_DATA: Final = 40
+"""Bytes; what is longer is a file, in which a word of placeholders says nothing of the rest."""
 _URL_SAFE: Final = bytes.maketrans(b"-_", b"+/")
 _BARE = re.compile(rb"[A-Za-z0-9+/=_.~:!@#$%^&*()?,|\-]{12,4096}")
 _JOINTS = re.compile(rb"[-_.:/=+,|]+")
@@ -192,7 +194,7 @@ def is_url_password(value: bytes) -> bool:
 def is_secret_data(value: bytes) -> bool:
     """A value of a Kubernetes Secret: base64 of anything that is no placeholder."""
     raw = _unbase64(value)
-    return raw is not None and len(raw) >= 6 and not says_nothing(raw.strip())
+    return raw is not None and len(raw) >= 6 and (len(raw) > _SHORT_DATA or not says_nothing(raw.strip()))
 
 
 def is_secret_text(value: bytes) -> bool:

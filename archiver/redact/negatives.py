@@ -27,7 +27,7 @@ _EXAMPLE = re.compile(
 )
 _SEQUENCE = re.compile(rb"1234567890|0123456789|abcdefg|a1b2c3d4|d4c3b2a1|deadbeef", re.IGNORECASE)
 _FILLER = re.compile(
-    rb"EXAMPLE|([^A])\1{9,}|A{26}|\[REDACTED:|[xX*]{6}|(?i:example|placeholder|redacted|your[_\-]|change_?me)"
+    rb"EXAMPLE|([0#.\-_])\1{9,}|A{26}|\[REDACTED:|[xX*]{6}|(?i:example|placeholder|redacted|your[_\-]|change_?me)"
 )
 _UUID = re.compile(rb"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _PATH = re.compile(rb"(?:[A-Za-z]:)?[.~]{0,2}[/\\]?[\w.\-@]+(?:[/\\][\w.\-@*]+)+/?|[.~]{0,2}/[\w.\-]*")

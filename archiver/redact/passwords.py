@@ -63,7 +63,7 @@ def is_made_up(value: bytes, place: Place, *, secret: bool = False) -> bool:
     if _ALGORITHM.fullmatch(value) or _MAIL.fullmatch(value):
         return False
     if secret:
-        return _HASH_INSIDE.fullmatch(value) is not None
+        return place == "paired" or _HASH_INSIDE.fullmatch(value) is not None
     if _SIGN_INSIDE.search(value) or _NUMBERED.fullmatch(value):
         return len(value) >= _SHORT
     if place == "literal":

@@ -30,7 +30,7 @@ _BARE = re.compile(
 )
 _WHOLE = re.compile(rb"(?P<secret>[^\s\"'`\\\x00]{4,512})")
 _STARTS_ALONE = re.compile(rb"(?:^|[\s:\x00>+|]|\\n|\xe2\x86\x92|m)\Z")
-_ARGUMENT = re.compile(_SPACES + _OPENING + rb"(?P<secret>[^\n\x00\"'`]{4,1024}?)(?<!\\)(?P=q)")
+_ARGUMENT = re.compile(_SPACES + _OPENING + rb"[\"']?(?P<secret>[^\n\x00\"'`]{4,1024}?)(?<!\\)[\"']?(?P=q)")
 _ELEMENT = re.compile(
     _SPACES + rb"(?:<!\[CDATA\[)?(?P<secret>[^<>\s\\\x00]{4,4096})(?:\]\]>)?" + _SPACES + rb"<\\{0,7}/"
 )
@@ -91,6 +91,7 @@ _LINE_START = re.compile(
     rb"(?:(?:export|set|ENV|SET)[ \t]+)?[\"']?\Z"
 )
 _LINE_END = re.compile(rb"[ \t]*(?:(?:#|//)[^\n\x00]*)?(?:\\{1,7}[rn]|[\r\n\x00]|\Z)")
+_COMPARED = re.compile(rb"[!=]==?[ \t]*\\{0,7}[\"']|.==[ \t]*\\{0,7}[\"']")
 _USER_REACH = 240
 _START_REACH = 32
 
@@ -99,6 +100,8 @@ def place_of(data: bytes, end: int, value: Value, name: str) -> Place | None:
     """What the text around says of a value that is not random; `end` is the end of the trigger."""
     before = data[max(0, data.rfind(b"\0", 0, end) + 1, end - _USER_REACH) : end]
     user = _USER.search(before)
+    if value.literal and _COMPARED.match(data, end - 2):
+        return "paired"
     if value.literal:
         return "paired" if user is not None else "literal"
     if user is not None and data[value.end : value.end + 1] in (b";", b'"', b"'") and _SERVER.search(before):
