@@ -2,7 +2,8 @@
 
 from archiver.redact.environment import exact_from_environment
 from archiver.redact.exact import ExactValue
-from archiver.redact.files import Bytes, FileRedactor, Held, Looked, Shape, shape_of
+from archiver.redact.file_forms import Bytes, Held, Shape, shape_of
+from archiver.redact.files import FileRedactor, Looked
 from archiver.redact.placeholder import contains_placeholder, is_placeholder, usable
 from archiver.redact.redactor import Redactor, new_key
 from archiver.redact.ruleset import Chosen, OwnPattern

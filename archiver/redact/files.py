@@ -10,62 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
 
 from archiver import jsonio
-from archiver.errors import ArchiverError, InputNotFoundError, RefusedError
 from archiver.model import LeftOut, Member, Receipt
 from archiver.redact.exact import ExactMatcher
+from archiver.redact.file_forms import DOCUMENT_LIMIT, Bytes, Held, Shape, is_json, parsed
 from archiver.redact.members import MemberScan
 from archiver.redact.raw import RawPass
 from archiver.redact.redactor import Redactor
 from archiver.redact.scrub import ItemOpaque, Scrubber, never
 from archiver.scratch import Scratch, Spooled
 from archiver.transcripts import DIALECTS, detect, get_dialect
-from archiver.transcripts.dialect import Path as Steps
-from archiver.transcripts.jsontext import BLANKS
-from archiver.transcripts.places import at
-from archiver.transcripts.reader import MAX_ITEM, recognise
-from archiver.transcripts.source import CHUNK, FileSource
-
-DOCUMENT_LIMIT: Final = 64 << 20
-"""Bytes of a JSON document that is judged whole; a larger one is text."""
-_HEAD: Final = 1 << 20
-_SAMPLE: Final = 200
-_OPENINGS: Final = (b"{", b"[")
-
-
-class Bytes(Protocol):
-    """What can be read: `blocks` gives all of it, each time it is called."""
-
-    @property
-    def size(self) -> int: ...
-
-    def blocks(self) -> Iterator[bytes]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Bytes in memory."""
-
-    data: bytes
-
-    @property
-    def size(self) -> int:
-        return len(self.data)
-
-    def blocks(self) -> Iterator[bytes]:
-        return (self.data[start : start + CHUNK] for start in range(0, len(self.data), CHUNK))
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """How a file is read, and what in it a dialect keeps byte for byte."""
-
-    form: str
-    """`lines`, `document` or `raw`."""
-    dialect: str = detect.OPAQUE
-    opaque: ItemOpaque = never
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +131,7 @@ class _Lines:
             done = start = 0
             while start < len(block):
                 stop = block.find(b"\n", start) + 1 or len(block)
-                if not _is_json(block[start:stop]):
+                if not is_json(block[start:stop]):
                     self._json(block[done:start])
                     self._text(block[start:stop])
                     done = stop
@@ -207,70 +162,9 @@ def whole_lines(source: Bytes) -> Iterator[bytes]:
         yield b"".join(held)
 
 
-def shape_of(source: Bytes) -> Shape:
-    """How to read it; `InputNotFoundError` and `RefusedError` where the file is gone or another one."""
-    if not isinstance(source, FileSource):
-        return _held_shape(source)
-    try:
-        dialect, part = recognise(source)
-    except (InputNotFoundError, RefusedError):
-        raise
-    except ArchiverError:
-        return _plain(source)
-    if dialect == detect.OPAQUE or part.media == "raw":
-        return _plain(source)
-    of_items = get_dialect(dialect).opaque
-    opaque = _inside(of_items, part.nested_at) if part.nested_at else of_items
-    if part.media == "json":
-        return _plain(source, dialect, _in_document(of_items, opaque, part.items_at))
-    return Shape("lines", dialect, opaque) if _has_lines(source) else _plain(source, dialect, opaque)
-
-
-def _held_shape(source: Bytes) -> Shape:
-    head = next(source.blocks(), b"")[:_HEAD].split(b"\n")
-    values = [_value(line) for line in head[: min(_SAMPLE, max(1, len(head) - 1))]]
-    dialect = detect.of_lines(values) if values and None not in values else detect.OPAQUE
-    if dialect == detect.OPAQUE or not _has_lines(source):
-        return _plain(source)
-    return Shape("lines", dialect, get_dialect(dialect).opaque)
-
-
-def _plain(source: Bytes, dialect: str = detect.OPAQUE, opaque: ItemOpaque = never) -> Shape:
-    """A JSON document of bearable size as such, everything else as text or bytes."""
-    start = next(source.blocks(), b"")[:64].lstrip()[:1]
-    if source.size > DOCUMENT_LIMIT or start not in _OPENINGS:
-        return Shape("raw", dialect)
-    value = _value(b"".join(source.blocks()))
-    return Shape("raw", dialect) if value is None else Shape("document", dialect, opaque)
-
-
 def _is_document(source: Bytes) -> bool:
     """Whether it is still what it was when its shape was found: files are written to meanwhile."""
-    return isinstance(source, Held) and _value(source.data) is not None
-
-
-def _inside(opaque: ItemOpaque, nested_at: Steps) -> ItemOpaque:
-    """The word on a leaf of an element that holds items itself."""
-    depth = len(nested_at)
-
-    def of_element(path: Steps, element: Any) -> bool:
-        if len(path) > depth and path[:depth] == nested_at:
-            return opaque(path[depth + 1 :], at(element, path[: depth + 1]))
-        return opaque((0, *path), [element])
-
-    return of_element
-
-
-def _in_document(of_header: ItemOpaque, of_item: ItemOpaque, items_at: Steps) -> ItemOpaque:
-    """The word on a leaf of a document whose items are an array at `items_at`."""
-    depth = len(items_at)
-
-    def of_document(path: Steps, document: Any) -> bool:
-        if len(path) > depth and path[:depth] == items_at:
-            return of_item(path[depth + 1 :], at(document, path[: depth + 1]))
-        return of_header(path, document)
-
-    return of_document
+    return isinstance(source, Held) and parsed(source.data) is not None
 
 
 def _of_whole(opaque: ItemOpaque, text: bytes) -> ItemOpaque:
@@ -279,36 +173,6 @@ def _of_whole(opaque: ItemOpaque, text: bytes) -> ItemOpaque:
         return never
     value = jsonio.loads(text)
     return lambda path, _item: opaque(path, value)
-
-
-def _has_lines(source: Bytes) -> bool:
-    """Whether no line is too long to be an item, and the first one is JSON by itself."""
-    length = 0
-    first: bytes | None = b""
-    for block in source.blocks():
-        if first is not None:
-            first += block
-            line, end, _ = first.lstrip().partition(b"\n")
-            if end and not _is_json(line):
-                return False
-            first = None if end else first
-        pieces = block.split(b"\n")
-        for number, piece in enumerate(pieces):
-            length = len(piece) + (length if number == 0 else 0)
-            if length > MAX_ITEM:
-                return False
-    return True
-
-
-def _is_json(line: bytes) -> bool:
-    return not line.strip(BLANKS) or _value(line) is not None
-
-
-def _value(text: bytes) -> Any:
-    try:
-        return jsonio.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _nowhere(_data: bytes) -> None:
