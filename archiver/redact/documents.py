@@ -19,6 +19,7 @@ from archiver.redact.exact import ExactMatcher
 from archiver.redact.finder import SEPARATOR, Finder
 from archiver.redact.streams import Streams
 from archiver.redact.tokens import Leaf, Path, Walk, decode, string_around
+from archiver.transcripts import seals
 
 Opaque = Callable[[Path], bool]
 _DEEPEST = 6
@@ -134,7 +135,7 @@ class Documents:
                 self._known(text, leaf, found, registered=True)
                 if len(leaf.data) <= _AN_ID:
                     short.append(leaf)
-            elif not self._descend(text, leaf, rules, depth, found):
+            elif not self._descend(text, leaf, opaque, rules, depth, found):
                 plain.append(leaf)
         if rules:
             self._apply_rules(text, plain, found)
@@ -149,12 +150,15 @@ class Documents:
         for start, end, owner in self._exact.find(leaf.data, registered=registered):
             found.append(_edit(text, leaf, start, end, -1, self._exact.values[owner]))
 
-    def _descend(self, text: bytes, leaf: Leaf, rules: bool, depth: int, found: list[Edit]) -> bool:
+    def _descend(
+        self, text: bytes, leaf: Leaf, opaque: Opaque, rules: bool, depth: int, found: list[Edit]
+    ) -> bool:
         """Look into a string that is JSON itself; False when it is none."""
         if not self._is_nested(leaf.data, depth):
             return False
         ends = self._ends(leaf.data)
-        inner = self._walk(leaf.data, ends, _never, leaf.path, rules, depth + 1) if ends else []
+        judge = opaque if seals.may_hold_items(leaf.path) else _never
+        inner = self._walk(leaf.data, ends, judge, leaf.path, rules, depth + 1) if ends else []
         found.extend(
             replace(_edit(text, leaf, edit.start, edit.end, edit.rule, edit.value, edit.path), rest=edit.rest)
             for edit in inner

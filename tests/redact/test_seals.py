@@ -170,6 +170,24 @@ def test_what_a_tool_says_is_never_a_seal(wrap: Make) -> None:
         assert not any(is_sealed(path, item) for path, text in leaves(item) if text == sealed)
 
 
+def test_a_whole_item_kept_as_text_is_sealed_where_its_writer_sealed_it(
+    finder: Finder, scratch: Scratch
+) -> None:
+    found = expand("glpat-{alnum:20}")  # what is found elsewhere is searched for in texts, not in seals
+    sealed = base64.urlsafe_b64encode(RNG.randbytes(300)).decode() + found
+    reasoning = {"type": "reasoning", "summary": [{"text": f"see {found}"}], "encrypted_content": sealed}
+    item = said({"type": "thinking", "thinking": "x", "thinkingSignature": json.dumps(reasoning)})
+    inner = ("content", 0, "thinkingSignature", "encrypted_content")
+    assert is_sealed(inner, item)
+    assert not is_sealed((*inner[:3], "summary", 0, "text"), item)
+    made = json.loads(kept(item, finder, scratch)["content"][0]["thinkingSignature"])
+    assert made["encrypted_content"] == sealed
+    assert "[REDACTED:" in made["summary"][0]["text"]
+    for key in ("text", "output"):
+        told = {"role": "tool", key: json.dumps(reasoning)}
+        assert not is_sealed((key, "encrypted_content"), told)
+
+
 @pytest.mark.parametrize(
     "key", ["signature", "data", "encrypted_content", "thoughtSignature", "reasoningOpaque"]
 )
