@@ -109,6 +109,22 @@ class _Search:
             for _, _, rule in self.made.confirms[self._numbers[at]](data, end)
         )
 
+    def time(self, index: int, text: str) -> float:
+        """Seconds for the slowest confirmation, at a few triggers of the rule in the text."""
+        data = text.encode("utf-8", "surrogatepass")
+        hits = [(end, self._numbers[at]) for end, at in self._engine.scan(data)] if self._engine else []
+        hits = sorted(hit for hit in hits if self.made.owners[hit[1]] == index)
+        slowest = 0.0
+        for end, number in dict.fromkeys((*hits[:2], *hits[len(hits) // 2 :][:1], *hits[-1:])):
+            begin = time.perf_counter()
+            try:
+                with _limited(_GIVEN_UP):
+                    self.made.confirms[number](data, end)
+            except TimeoutError:
+                return _GIVEN_UP
+            slowest = max(slowest, time.perf_counter() - begin)
+        return slowest
+
 
 def _faults(search: _Search, index: int) -> Iterator[str]:
     rule = search.made.rules[index]
@@ -119,7 +135,7 @@ def _faults(search: _Search, index: int) -> Iterator[str]:
     for what, texts in examples.must_not_match(rule):
         if any(search.finds(index, text) for text in texts):
             yield f"it finds {what!r}, which it must not"
-    took = max((_time(search.made, index, text) for text in _hostile(rule)), default=0.0)
+    took = max((search.time(index, text) for text in _hostile(rule)), default=0.0)
     if took > _LIMIT:
         yield f"it takes {took:.1f} s or more for one place of a hostile text"
 
@@ -135,25 +151,9 @@ def _hostile(rule: Rule) -> Iterator[str]:
             yield text[:-1] + "\x01"
     for template in rule.match[:2]:
         text = examples.expand(template)
-        for at in (len(text) // 2, len(text)):
+        signs = [at + 1 for at, char in enumerate(text) if not char.isalnum()]
+        for at in {len(text) // 2, len(text), *signs[-4:]}:
             yield from (text[:at] + fill * (4 * AHEAD // len(fill)) for fill in _HOSTILE)
-
-
-def _time(made: RuleSet, index: int, text: str) -> float:
-    """Seconds for the slowest confirmation, at a few places of the text."""
-    data = text.encode("utf-8", "surrogatepass")
-    ends = {len(data), len(data) // 2, min(len(data), 64)}
-    slowest = 0.0
-    for number, owner in enumerate(made.owners):
-        for end in ends if owner == index else ():
-            begin = time.perf_counter()
-            try:
-                with _limited(_GIVEN_UP):
-                    made.confirms[number](data, end)
-            except TimeoutError:
-                return _GIVEN_UP
-            slowest = max(slowest, time.perf_counter() - begin)
-    return slowest
 
 
 @contextmanager

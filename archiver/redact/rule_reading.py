@@ -112,10 +112,11 @@ def read_pattern(reading: Reading, one: OwnPattern) -> None:
 
 def locate(text: str, kind: str, number: int, name: str = "") -> int:
     """The line of a field in the table `number` (from 0) of a kind, else of its header; 0 if not found."""
-    header = re.compile(rf"\s*\[\[?\s*[\"']?{re.escape(kind)}[\"']?\s*\]\]?|\s*{re.escape(kind)}\s*=")
+    header = re.compile(rf"\s*\[\[?\s*[\"']?{re.escape(kind)}[\"']?\s*\]\]?")
     wanted = re.compile(rf"\s*[\"']?{re.escape(name)}[\"']?\s*=", re.IGNORECASE)
     seen, found = -1, 0
-    for line, content in enumerate(text.splitlines(), start=1):
+    lines = text.splitlines()
+    for line, content in enumerate(lines, start=1):
         if header.match(content):
             seen += 1
             if seen > number:
@@ -123,4 +124,5 @@ def locate(text: str, kind: str, number: int, name: str = "") -> int:
             found = line if seen == number else found
         elif seen == number and name and wanted.match(content):
             return line
-    return found
+    assigned = re.compile(rf"\s*{re.escape(kind)}\s*=")
+    return found or next((at for at, content in enumerate(lines, start=1) if assigned.match(content)), 0)
