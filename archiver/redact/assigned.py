@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from archiver.redact import judge
+from archiver.redact.forms import compiled
 from archiver.redact.names import Names, Says
 from archiver.redact.negatives import is_filler, is_uuid
 from archiver.redact.passwords import Place, is_made_up
@@ -41,12 +42,12 @@ class Assigned:
         """`generic` is the index of the rule for values that no provider's rule knows; None: it is off."""
         self.names = names
         self._generic = generic
-        self._named: list[tuple[int, tuple[str, ...], re.Pattern[bytes]]] = []
+        self._named: list[tuple[int, tuple[str, ...], bytes]] = []
         self._by_name: dict[str, list[tuple[int, re.Pattern[bytes]]]] = {}
 
     def add(self, rule: int, words: Iterable[str], pattern: bytes) -> None:
         """A provider's format that counts beside names with one of these words."""
-        self._named.append((rule, tuple(words), re.compile(pattern)))
+        self._named.append((rule, tuple(words), pattern))
 
     def rule(self, name: str, says: Says, value: bytes, *, literal: bool = True) -> int | None:
         """The index of the rule that says the value is secret, or None; `literal` values are no code."""
@@ -74,7 +75,7 @@ class Assigned:
                 self._by_name.clear()
             plain = _LETTERS.sub("", name.lower())
             found = self._by_name[name] = [
-                (rule, pattern)
+                (rule, compiled(pattern))
                 for rule, words, pattern in self._named
                 if any(word in plain for word in words)
             ]

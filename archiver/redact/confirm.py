@@ -12,6 +12,7 @@ from typing import Final
 
 from archiver.redact import values
 from archiver.redact.assigned import Assigned
+from archiver.redact.forms import compiled
 from archiver.redact.names import Names, Says
 from archiver.redact.negatives import is_filler
 
@@ -47,17 +48,17 @@ def form(
 
     A checksum (`proof`) that is right makes up for a boundary that is not there.
     """
-    find = re.compile(BEFORE[boundary] + b"(?:" + pattern + b")" + AFTER[boundary])
-    loose = re.compile(pattern)
+    bounded = BEFORE[boundary] + b"(?:" + pattern + b")" + AFTER[boundary]
 
     def confirm(data: bytes, end: int) -> Spans:
+        find = compiled(bounded)
         for width in widths:
             start = end - width
             if start < 0:
                 continue
             match = find.match(data, start)
             if match is None and proof is not None:
-                match = loose.match(data, start)
+                match = compiled(pattern).match(data, start)
                 match = match if match and proof(match[0]) else None
             if match is not None and match.end() >= end:
                 return NOTHING if is_filler(match[0]) else ((*match.span(), rule),)

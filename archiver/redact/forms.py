@@ -6,6 +6,7 @@ the minimal-length trigger for Vectorscan, the exact `re` pattern, and sample va
 
 from __future__ import annotations
 
+import functools
 import random
 import re
 import string
@@ -47,6 +48,12 @@ _BEFORE = 4
 _MOST_WIDTHS = 64
 _UNBOUNDED = 4096
 _TELLING = 3
+
+
+@functools.cache
+def compiled(pattern: bytes) -> re.Pattern[bytes]:
+    """The pattern of a form, compiled when it is first needed: most of thousands never are."""
+    return re.compile(pattern)
 
 
 class FormError(ValueError):

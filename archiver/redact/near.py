@@ -14,6 +14,7 @@ from typing import Final
 
 from archiver.redact.confirm import AFTER, BEFORE, NOTHING, Confirm, Spans
 from archiver.redact.engine import Engine, Expression
+from archiver.redact.forms import compiled
 from archiver.redact.judge import is_plausible
 
 REACH: Final = 64
@@ -52,7 +53,7 @@ class _Fact:
     """One provider's form, and how far from its word it may stand."""
 
     rule: int
-    find: re.Pattern[bytes]
+    pattern: bytes
     reach: int
     telling: bool
     """True for a form that holds fixed text of its own: such a value is not judged any further."""
@@ -68,11 +69,11 @@ class Near:
         self, rule: int, words: Iterable[str], pattern: bytes, boundary: str, reach: int, *, telling: bool
     ) -> None:
         """A form that counts after one of these words (lower case; ` ` stands for any one separator)."""
-        find = re.compile(BEFORE[boundary] + b"(?P<secret>" + pattern + b")" + AFTER[boundary])
+        bounded = BEFORE[boundary] + b"(?P<secret>" + pattern + b")" + AFTER[boundary]
         for word in words:
             if _WORD.fullmatch(word) is None or len(word) < 2:
                 raise ValueError(f"{word!r} is no lower-case word")
-            self._facts.setdefault(word, []).append(_Fact(rule, find, reach, telling))
+            self._facts.setdefault(word, []).append(_Fact(rule, bounded, reach, telling))
 
     def triggers(self) -> Iterator[tuple[Expression, Confirm]]:
         """What the engine looks for, and who confirms it."""
@@ -142,7 +143,7 @@ def _may_begin(data: bytes, at: int) -> bool:
 def _values(data: bytes, behind: int, start: int, facts: list[_Fact]) -> Spans:
     """The value that begins at `start`, if a form of the word that ends at `behind` says so."""
     for fact in facts:
-        match = fact.find.match(data, start) if start - behind <= fact.reach else None
+        match = compiled(fact.pattern).match(data, start) if start - behind <= fact.reach else None
         if match is not None and is_plausible(match["secret"], telling=fact.telling):
             return ((*match.span("secret"), fact.rule),)
     return NOTHING
