@@ -16,6 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 _LIMIT = 256 << 20
+_MOST = 24
+"""Databases that are kept; one set of rules needs about eight."""
 
 
 def load(key: str) -> bytes | None:
@@ -24,12 +26,23 @@ def load(key: str) -> bytes | None:
     if content is None:
         return None
     digest, body = content[:32], content[32:]
-    return body if body and hashlib.sha256(body).digest() == digest else None
+    if not body or hashlib.sha256(body).digest() != digest:
+        return None
+    with contextlib.suppress(OSError, RuntimeError):
+        os.utime(_folder() / f"{key}.vsdb", follow_symlinks=False)
+    return body
 
 
 def store(key: str, database: bytes) -> None:
-    """Keep a database under `key` if the folder is private and can be written."""
+    """Keep a database under `key` if the folder is private and can be written.
+
+    Those that were not used for longest make room for it.
+    """
     store_file(f"{key}.vsdb", hashlib.sha256(database).digest() + database)
+    with contextlib.suppress(OSError, RuntimeError):
+        held = sorted(_folder().glob("*.vsdb"), key=lambda path: path.lstat().st_mtime_ns, reverse=True)
+        for path in held[_MOST:]:
+            path.unlink(missing_ok=True)
 
 
 def load_file(name: str, limit: int) -> bytes | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import platform
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
+from typing import Final
 
 import hyperscan
 
@@ -18,6 +19,9 @@ Hit = tuple[int, int]
 """End offset of a match, and the index of its expression."""
 
 ENGINE = f"vectorscan {metadata.version('hyperscan')}"
+
+_MOST_LITERALS: Final = 16_000
+"""Compiling as many takes about 50 MB for a moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ class Engine:
     def __init__(self, expressions: Sequence[Expression], *, literal: bool = False) -> None:
         """Compile, or load from the cache; raises `RedactionUnavailableError`."""
         try:
-            self._database = _literals(expressions) if literal else _patterns(expressions)
+            self._databases = list(_literals(expressions)) if literal else [_patterns(expressions)]
             self._scratch = threading.local()
             self.scan(b"ready?")
         except RedactionUnavailableError:
@@ -48,10 +52,11 @@ class Engine:
     def scan(self, data: bytes) -> list[Hit]:
         """Every match in the buffer, by end offset; a match may be reported more than once."""
         hits: list[Hit] = []
-        scratch = getattr(self._scratch, "held", None)
-        if scratch is None:
-            scratch = self._scratch.held = hyperscan.Scratch(self._database)
-        self._database.scan(data, match_event_handler=_note, context=hits, scratch=scratch)
+        held = getattr(self._scratch, "held", None)
+        if held is None:
+            held = self._scratch.held = [hyperscan.Scratch(database) for database in self._databases]
+        for database, scratch in zip(self._databases, held, strict=True):
+            database.scan(data, match_event_handler=_note, context=hits, scratch=scratch)
         return hits
 
 
@@ -81,16 +86,18 @@ def _patterns(expressions: Sequence[Expression]) -> hyperscan.Database:
     return database
 
 
-def _literals(expressions: Sequence[Expression]) -> hyperscan.Database:
-    return _compile(expressions, literal=True)
+def _literals(expressions: Sequence[Expression]) -> Iterator[hyperscan.Database]:
+    """Databases of so many literals each that no compilation takes much memory."""
+    for first in range(0, len(expressions), _MOST_LITERALS):
+        yield _compile(expressions[first : first + _MOST_LITERALS], literal=True, first=first)
 
 
-def _compile(expressions: Sequence[Expression], *, literal: bool) -> hyperscan.Database:
+def _compile(expressions: Sequence[Expression], *, literal: bool, first: int = 0) -> hyperscan.Database:
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     dotall = 0 if literal else hyperscan.HS_FLAG_DOTALL
     database.compile(
         expressions=[expression.pattern for expression in expressions],
-        ids=list(range(len(expressions))),
+        ids=list(range(first, first + len(expressions))),
         elements=len(expressions),
         flags=[dotall | (hyperscan.HS_FLAG_CASELESS if e.caseless else 0) for e in expressions],
         literal=literal,

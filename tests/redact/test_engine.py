@@ -195,3 +195,22 @@ def test_a_database_owned_by_another_user_is_not_loaded(folder: Path) -> None:
 
 def test_rules_load_the_same_twice() -> None:
     assert rules.load().version == rules.load().version
+
+
+def test_databases_unused_for_longest_make_room(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_MOST", 3)
+    for number in range(3):
+        cache.store(f"{number:064x}", b"database %d" % number)
+        os.utime(folder / f"{number:064x}.vsdb", (number, number))
+    assert cache.load(f"{0:064x}") == b"database 0"
+    cache.store(f"{9:064x}", b"database 9")
+    assert sorted(path.stem[-1] for path in folder.glob("*.vsdb")) == ["0", "2", "9"]
+
+
+def test_many_literals_are_compiled_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_MOST_LITERALS", 10)
+    literals = [Expression(b"literal %02d" % number, caseless=number % 2 == 0) for number in range(35)]
+    made = Engine(literals, literal=True)
+    text = b", ".join(literal.pattern for literal in literals)
+    assert sorted(number for _, number in made.scan(text)) == list(range(35))
+    assert {number for _, number in made.scan(text.upper())} == set(range(0, 35, 2))
