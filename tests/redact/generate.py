@@ -15,7 +15,7 @@ SECRETS = [
     "glpat-{alnum:20}",
     "AKIA{b32:16}",
     "xoxb-{digit:12}-{digit:12}-{alnum:24}",
-    "sk-ant-api03-{alnum:80}",
+    "sk-ant-api03-{url:93}AA",
     "hvs.{alnum:24}",
     "SG.{alnum:22}.{alnum:43}",
     "npm_{alnum:36}",
