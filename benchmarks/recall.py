@@ -11,6 +11,7 @@ nothing is done.
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from archiver.errors import ArchiverError
 from archiver.model import Receipt, TranscriptPart
@@ -35,6 +37,13 @@ from archiver.transcripts.reader import read
 KEY = bytes(32)
 SHARED = Path(os.environ.get("ARCHIVER_SHARED", Path(__file__).parents[2] / "shared"))
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
+PIECE = 10
+"""Characters of a secret that are too many to be left."""
+FRAME = re.compile(r"-----[A-Z ]+-----|https?(?:://|%3A%2F%2F)")
+CARRIED = re.compile(r'"partial_json":"((?:[^"\\]|\\.)*)"')
+RUN = re.compile(r"[A-Za-z0-9+/_\-]{12,}")
+HEX = re.compile(r"[0-9a-fA-F]+")
+URL_SAFE = str.maketrans("-_", "+/")
 
 
 def main() -> int:
@@ -162,18 +171,40 @@ def _scrubbed(finder: Finder, text: str, *known: bytes) -> str:
 
 
 def _gone(case: dict[str, Any], output: str) -> bool:
-    """True when neither the secret nor its encoded form can be read from the output, raw or decoded."""
-    shown = [output]
-    for line in output.splitlines():
-        shown += [ANSI.sub("", text) for text in _strings(json.loads(line))]
-    text = "\0".join(shown)
-    return case["needle"] not in text and case["secret"] not in text and not _spread(case["secret"], text)
+    """True when no piece of the secret, nor of its encoded form, can be read from the output in any view."""
+    text = "\0".join(_readings(output))
+    forms = {case["secret"], json.loads(f'"{case["needle"]}"') if "\\u" in case["needle"] else case["needle"]}
+    return not any(piece in text for form in forms for piece in _pieces(form))
 
 
-def _spread(secret: str, text: str) -> bool:
-    """True when the secret can be read across line ends, percent signs or two strings."""
-    squeezed = re.sub(r"[\s\0]|%0A", "", text)
-    return secret in squeezed or re.sub(r"\s", "", secret) in re.sub(r'["{}:,]|\\n', "", squeezed)
+def _pieces(form: str) -> set[str]:
+    """All that is `PIECE` characters long in a secret, but for the frame of PEM and the scheme of a URL."""
+    form = FRAME.sub("\0", form.replace("\\n", "\n")).strip("\0\n ")
+    whole = {form} if len(form) < PIECE else set()
+    pieces = {form[at : at + PIECE] for at in range(len(form) - PIECE + 1)} | whole
+    return {piece for piece in pieces if "\0" not in piece and "\n" not in piece}
+
+
+def _readings(output: str) -> Iterator[str]:
+    """The output as it is, its strings, the strings of neighbouring records joined, and what they encode."""
+    strings = [ANSI.sub("", text) for line in output.splitlines() for text in _strings(json.loads(line))]
+    carried = "".join(CARRIED.findall(output))
+    for text in (output, *strings, carried):
+        yield text
+        yield re.sub(r"\s|\\n|%0A", "", text)
+        yield unquote(text)
+        for run in RUN.findall(re.sub(r"\n", "", text)):
+            yield from _decoded(run)
+
+
+def _decoded(run: str) -> Iterator[str]:
+    """What a run of letters and digits says as hex, and as base64 wherever it may begin."""
+    if HEX.fullmatch(run):
+        yield bytes.fromhex(run[: len(run) & ~1]).decode("latin-1")
+    for start in range(4):
+        text = run[start:].translate(URL_SAFE)
+        text = text[: len(text) - (len(text) % 4 == 1)]
+        yield base64.b64decode(text + "=" * (-len(text) % 4)).decode("latin-1")
 
 
 def _strings(value: Any) -> Iterator[str]:
