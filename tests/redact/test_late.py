@@ -15,6 +15,7 @@ import pytest
 from archiver.errors import RedactionUnavailableError
 from archiver.model import (
     Checkpoint,
+    Effect,
     GitState,
     Items,
     Member,
@@ -105,6 +106,22 @@ def test_a_value_that_only_the_last_scan_finds_is_replaced_in_earlier_members(
     proof = redactor.transcript(Transcript(), scratch)
     stale = proof.derive(lambda found: _checkpoint(found, note=f"bare {VALUE}"))
     assert VALUE not in str(redactor.settled(stale).value.note)
+
+
+def test_what_the_last_part_shows_is_replaced_in_all_that_came_before(
+    redactor: Redactor, scratch: Scratch
+) -> None:
+    parts = (
+        _part({"t": f"it is {VALUE}"}, header={"note": VALUE}, media="json", items_at=("items",)),
+        _part({"t": json.dumps({"DB_PASSWORD": VALUE})}, name="two"),
+    )
+    made = redactor.transcript(Transcript(parts=parts), scratch)
+    effects = (Effect(key="k", tool="t", arguments=[VALUE], result={"a": f"x {VALUE}"}),)
+    state = redactor.checkpoint(_checkpoint(made.value, objective=f"use {VALUE}", effects=effects)).value
+    shown = json.dumps(state.document(exclude={"transcript": {"parts": {"__all__": {"items"}}}}))
+    shown += "".join(json.dumps(item) for part in state.transcript.parts for item in part.items)
+    assert VALUE not in shown
+    assert shown.count("[REDACTED:") == 6
 
 
 def test_a_rewritten_member_that_is_named_by_its_digest_is_left_out(
