@@ -1,0 +1,86 @@
+"""`scan`, `redact` and `find-credential` at a terminal, and where else it is said what to rotate."""
+
+from __future__ import annotations
+
+import os
+import pty
+import random
+import string
+import sys
+from pathlib import Path
+
+from .conftest import PROGRAM, Command
+from .test_commands import session
+
+TOKEN = "ghp_" + "".join(random.Random(11).choices(string.ascii_letters + string.digits, k=36))
+
+
+def test_at_a_terminal_a_scan_ends_with_what_to_rotate(command: Command, home: Path) -> None:
+    Path("a.txt").write_text(f"token {TOKEN}")
+    done = command("scan", "a.txt", terminal=True)
+    assert done.code == 1
+    assert "1 file looked at" in done.out
+    assert "in force, version" in done.out
+    said = done.out.split("Rotate these")[1]
+    assert "github-token (" in said
+    assert "a.txt line 1" in said
+    assert "revoke it where it was issued" in said
+    assert TOKEN not in done.out + done.err
+    clean = command("scan", Path(__file__), terminal=True)
+    assert clean.code == 0
+    assert "No credentials found." in clean.out
+
+
+def test_a_redaction_says_where_the_copies_are(command: Command, home: Path) -> None:
+    Path("a.txt").write_text(f"token {TOKEN}")
+    planned = command("redact", "a.txt", "--into", "out", "--dry-run", terminal=True)
+    assert "1 file would be copied" in planned.out
+    assert not Path("out").exists()
+    done = command("redact", "a.txt", "--into", "out", terminal=True)
+    assert done.code == 0
+    assert "1 file copied to out." in done.out
+    assert "Rotate these" in done.out
+
+
+def test_a_save_and_a_restore_say_what_to_rotate(command: Command, home: Path) -> None:
+    transcript = session(home / "work" / "s.jsonl", home / "work", TOKEN)
+    saved = command("archive", transcript, "--run-id", "r", terminal=True)
+    assert "Credentials replaced, rotate them: github-token" in saved.out
+    assert "    - github-token (" in saved.out
+    restored = command("restore", "r", "--into", "out", terminal=True)
+    assert restored.code == 0, restored.err
+    said = restored.out.split("Rotate these")[1]
+    assert "revoke it where it was issued" in said
+    report = Path("out/REPORT.md").read_text(encoding="utf-8")
+    assert "revoke it where it was issued" in report.split("Credentials replaced: rotate these")[1]
+    assert TOKEN not in saved.out + restored.out + report
+
+
+def test_a_value_is_asked_for_without_showing_it(command: Command, home: Path) -> None:
+    transcript = session(home / "work" / "s.jsonl", home / "work", TOKEN)
+    assert command("archive", transcript, "--run-id", "r", terminal=True).code == 0
+    child, terminal = pty.fork()
+    if child == 0:
+        code = PROGRAM.format("main", "main")
+        os.execv(sys.executable, [sys.executable, "-c", code, "find-credential"])  # noqa: S606
+    said = read_until(terminal, b"(not shown): ")
+    os.write(terminal, TOKEN.encode() + b"\n")
+    said += read_until(terminal, None)
+    _, status = os.waitpid(child, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 0, said
+    assert b"github-token" in said
+    assert TOKEN.encode() not in said
+
+
+def read_until(terminal: int, mark: bytes | None) -> bytes:
+    said = b""
+    while mark is None or mark not in said:
+        try:
+            piece = os.read(terminal, 4096)
+        except OSError:  # its other end is closed
+            return said
+        if not piece:
+            return said
+        said += piece
+    return said
