@@ -117,6 +117,7 @@ def test_a_key_is_found_wrapped_anew(width: int, finder: Finder, tmp_path: Path)
 def test_common_values_are_not_searched_for_and_are_named(finder: Finder, tmp_path: Path) -> None:
     (tmp_path / ".env").write_text(
         "X_TOKEN=production\nB_PASSWORD=/etc/keys/app.pem\nC_SECRET=https://id.example/realms/main\n"
+        "IMAGE=ghcr.io/org/app:v1.2.3\nGIT_SHA=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b\nTZ=Europe/Berlin\n"
         "D_KEY=4096\nNODE_ENV=production\nAPP=my-company-app\nGIT=0123\nD_PASSWORD=postgres\n"
     )
     known = named([tmp_path / ".env"])

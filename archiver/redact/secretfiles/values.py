@@ -23,6 +23,7 @@ _SURE: Final = frozenset(
 """Names that mean a secret in a file of credentials, and too little elsewhere."""
 _PUBLIC = re.compile(
     r"certificate|public|fingerprint|(?:^|[_\-.])(?:cert|ca|id|url|uri|host|email|path|file|region|name|scopes?"
+    r"|sha|sha1|sha256|commit|digest|hash|checksum|integrity|etag|rev|revision|image|tag|build|arn|model|bucket"
     r"|version|expir\w*|type|algorithm|issuer|username|user)(?:[_\-]data)?$|(?<=[a-z])(?:Id|Url|Uri|Host|Name|At)$",
     re.IGNORECASE,
 )
