@@ -49,6 +49,7 @@ soak: $(VENV)/.installed .ministack/.installed  ## long fuzz, kill and load runs
 bench: $(VENV)/.installed  ## speed and memory, as ratios within one run
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/pipeline.py
+	$(BIN)/python benchmarks/redact.py
 	$(BIN)/python benchmarks/age_speed.py
 	$(BIN)/python benchmarks/store.py
 	$(BIN)/python benchmarks/s3.py

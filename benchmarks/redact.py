@@ -21,6 +21,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,7 @@ def of_blocks(transcript: Any, parts: list[list[bytes]]) -> Any:
     return transcript.model_copy(update={"parts": made})
 
 
-def redact(finder: Any, transcripts: list[Any]) -> int:
+def redact(finder: Any, transcripts: list[Any], names: Any = None) -> int:
     """Redact each as a save does; gives the number of findings."""
     from archiver.redact import Redactor
     from archiver.scratch import Scratch
@@ -140,7 +141,7 @@ def redact(finder: Any, transcripts: list[Any]) -> int:
     found = 0
     with Scratch() as scratch:
         for transcript in transcripts:
-            redactor = Redactor(finder, bytes(32), ())
+            redactor = Redactor(finder, bytes(32), (), names=names)
             redactor.transcript(transcript, scratch)
             found += sum(finding.count for finding in redactor.receipt().findings)
     return found
@@ -230,6 +231,53 @@ def hostile_inputs(finder: Any, quick: bool) -> None:
         print(f"{name:28} text {speeds[0]:7.1f}   one leaf {speeds[1]:7.1f}   lines {speeds[2]:7.1f} MB/s")
 
 
+def reuse(corpus: Corpus, finder: Any, quick: bool) -> None:
+    """CPU of a second save, with 2 % appended, to that of the first and to one that keeps nothing."""
+    from archiver.redact.reuse import Names
+
+    transcript, parts = max(corpus.read, key=lambda read: sum(map(len, read[1][0])) if read[1] else 0)
+    lines: list[bytes] = []
+    size = copy = 0
+    while size < (4 if quick else 100) * MEGA:
+        # So that every copy is content of its own.
+        more = [line.replace(b'"uuid":"', b'"uuid":"%d' % copy) for line in parts[0]]
+        lines, size, copy = lines + more, size + sum(map(len, more)), copy + 1
+    for name, change in (("no secret", list), ("a secret every 2,000 lines", lambda x: planted(x, 2_000))):
+        grown = change(lines)
+        given = [
+            of_blocks(transcript, [as_blocks(part), *([] for _ in parts[1:])])
+            for part in (grown[: len(grown) * 50 // 51], grown)
+        ]
+        names = Names(bytes(32))
+        plain, first, second = (
+            cpu(partial(redact, finder, [one], known), 1)
+            for one, known in ((given[0], None), (given[0], names), (given[1], names))
+        )
+        print(
+            f"re-use, {size / MEGA:.0f} MB, {name}: first {first:.2f} s (keeping nothing {plain:.2f} s), "
+            f"second {second:.2f} s, {100 * second / first:.0f} % of the first"
+        )
+
+
+def start(folder: Path) -> None:
+    """Seconds from the start of a process to its first redaction, and what it took to load."""
+    code = (
+        "import sys, time; began = time.process_time()\n"
+        "from archiver.redact import Redactor; imported = time.process_time()\n"
+        "made = Redactor.load(bytes(32)); loaded = time.process_time()\n"
+        "made.text('token=x'); print(imported - began, loaded - imported, time.process_time())"
+    )
+    for name in ("compiled anew", "from the cache"):
+        environment = {**os.environ, "XDG_CACHE_HOME": str(folder)}
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+        imported, loaded, total = map(float, done.stdout.split())
+        print(
+            f"start, {name}: {total:.2f} s CPU until the first redaction, "
+            f"{imported:.2f} s of it imports, {loaded:.2f} s rules and engine"
+        )
+
+
 def memory(quick: bool) -> None:
     """Peak resident memory over that of a process with the engine loaded, each in a process of its own."""
     sizes = (4,) if quick else (10, 100, 500)
@@ -252,16 +300,20 @@ def main(arguments: list[str]) -> None:
         folder = Path(name)
         finder = load_finder()
         print(f"{len(finder.rules.rules)} rules, {len(finder.rules.expressions)} expressions")
-        if {"speed", "threads"}.intersection(wanted):
+        if {"speed", "threads", "reuse"}.intersection(wanted):
             corpus = Corpus(sessions(quick, folder))
             if "speed" in wanted:
                 speed(corpus, finder, quick)
             if "threads" in wanted:
                 threads(corpus, finder, quick)
+            if "reuse" in wanted:
+                reuse(corpus, finder, quick)
         if "hostile" in wanted:
             hostile_inputs(finder, quick)
         if "memory" in wanted:
             memory(quick)
+        if "start" in wanted:
+            start(folder)
 
 
 if __name__ == "__main__":
