@@ -26,9 +26,9 @@ _QUOTED = re.compile(
 )
 _BARE = re.compile(
     rb"[:=>~]{0,3}[ \t]*(?:[A-Za-z_]\w{0,20}[ \t]*=[ \t]+)?"
-    rb"(?P<secret>[^\s\"'`<>\\\x00;&,(){}\[\]|]{4,512})(?P<next>[(\[{<]?)"
+    rb"(?P<secret>[^\s\"'`<>\\\x00;&,(){}\[\]|]{4,4096})(?P<next>[(\[{<]?)"
 )
-_WHOLE = re.compile(rb"(?P<secret>[^\s\"'`\\\x00]{4,512})")
+_WHOLE = re.compile(rb"(?P<secret>[^\s\"'`\\\x00]{4,4096})")
 _STARTS_ALONE = re.compile(rb"(?:^|[\s:\x00>+|]|\\n|\xe2\x86\x92|m)\Z")
 _ARGUMENT = re.compile(_SPACES + _OPENING + rb"[\"']?(?P<secret>[^\n\x00\"'`]{4,1024}?)(?<!\\)[\"']?(?P=q)")
 _ELEMENT = re.compile(
