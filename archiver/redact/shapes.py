@@ -13,7 +13,7 @@ _PEM_HEAD = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-{5}")
 _PEM_END = re.compile(rb"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-{5}")
 _PEM_BREAK = rb"(?:\\{0,7}[nr]|[\r\n])"
 _PEM_JUNK = rb"(?:[ \t>+|#*\"',:\-]|\xe2\x86\x92|\xe2\x94\x82|[0-9]{1,6}(?=[ \t]*(?:\xe2\x86\x92|[:|\t ])))*"
-_PEM_LEAD = rb"(?:" + _PEM_BREAK + rb"|[\"',+ ])*" + _PEM_JUNK
+_PEM_LEAD = rb"(?:[\"',+ ]*+" + _PEM_BREAK + rb")*" + _PEM_JUNK
 _PEM_FOLLOWS = rb"(?=\\|[\r\n\"'\x00 ]|-----|\Z)"
 _PEM_LINE = re.compile(
     _PEM_LEAD
@@ -57,7 +57,7 @@ def pem(data: bytes, end: int) -> Places:
     return ((head.start(), tail.end() if tail else at),)
 
 
-_GUTTER = rb"[ \t>+|\-]*(?:[0-9]{1,6}[ \t]*(?:\xe2\x86\x92|\xe2\x94\x82|[:|\t]))?[ \t]*"
+_GUTTER = rb"[ \t>+|\-]*+(?:[0-9]{1,6}[ \t]*(?:\xe2\x86\x92|\xe2\x94\x82|[:|\t]))?[ \t]*"
 _MANIFEST_DATA = re.compile(rb"(?:^|\n)" + _GUTTER + rb"(?P<key>data|stringData):[ \t]*\n")
 _MANIFEST_PAIR = re.compile(
     _GUTTER
