@@ -90,8 +90,13 @@ def standard_input(stream: BinaryIO) -> Bytes:
 
 
 def entries(paths: Iterable[str]) -> Iterator[Entry | Said | Problem]:
-    """Every file that the paths stand for; of a folder all that lies below it."""
-    for text in paths:
+    """Every file that the paths stand for, each once; of a folder all that lies below it."""
+    texts = list(paths)
+    reals = [os.path.realpath(text) if "\0" not in text else text for text in texts]
+    for number, text in enumerate(texts):
+        if text != STANDARD_INPUT and _is_among(reals[number], reals[:number], reals):
+            yield Said(safe_name(text), "it is looked at as part of what else was named")
+            continue
         if text == STANDARD_INPUT:
             yield Entry("standard input", None)
             continue
@@ -107,6 +112,11 @@ def entries(paths: Iterable[str]) -> Iterator[Entry | Said | Problem]:
             yield Entry(path.name, path, named=True)
         else:
             yield Said(safe_name(text), _kind(mode))
+
+
+def _is_among(real: str, before: list[str], all_of_them: list[str]) -> bool:
+    """Whether a path was named before, or lies in another one that is named."""
+    return real in before or any(real != other and Path(other) in Path(real).parents for other in all_of_them)
 
 
 def top(path: Path) -> str:

@@ -115,6 +115,16 @@ def test_what_cannot_be_read_is_an_error_beside_what_was_found(tmp_path: Path, h
     assert token(3).encode() not in done.stderr
 
 
+def test_a_file_that_is_named_twice_is_looked_at_once(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.txt").write_text(token())
+    found = scanned(folder / "a.txt", folder, folder / "." / "a.txt")
+    assert [one.count for one in found.receipt.findings] == [1]
+    assert found.files == 1
+    assert len(found.skipped) == 2
+
+
 class Removing:
     """A progress that removes the other files of a folder once the first was looked at."""
 
