@@ -81,8 +81,8 @@ class Finder:
         `depth` counts the encodings that were undone; `joined`: lines were joined, which is done once.
         """
         found = self._confirm(data, hits)
-        if depth < _DEEPEST:
-            found += self._read(data, hits, depth, joined=joined)
+        if depth < _DEEPEST and not joined:  # encodings join their own lines
+            found += self._read(data, hits, depth)
         if not joined:
             found += self._unwrap(data, hits, found, depth)
         if found and b"[REDACTED:" in data:
@@ -108,13 +108,13 @@ class Finder:
             yield reading, inside
             start = stop + len(SEPARATOR)
 
-    def _read(self, data: bytes, hits: list[Hit], depth: int, *, joined: bool) -> list[Span]:
+    def _read(self, data: bytes, hits: list[Hit], depth: int) -> list[Span]:
         """What is found in the parts of a text that are encoded, in bytes of the text."""
         first, last = self._confirmed, self._decoded
         coded = [(end, number - first) for end, number in hits if first <= number < last]
         found: list[Span] = []
         readings = list(self._coded.readings(data, coded)) if coded else []
-        for reading, inside in self._inside(readings, depth + 1, joined=joined) if readings else ():
+        for reading, inside in self._inside(readings, depth + 1, joined=False) if readings else ():
             for start, end, rule, value in inside:
                 found.append(Span(*reading.span(start, end), rule, value or reading.data[start:end]))
             if not inside and reading.alone:

@@ -33,6 +33,7 @@ _LEAF = re.compile(
     rb'|chunk|input|code|stdout|stderr|data)"\s*:\s*(?P<text>"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+")'
 )
 _INDEX = re.compile(rb'"(?:\w+_)?index"\s*:\s*([0-9]+)')
+_RECORD = re.compile(rb"\}\s*,\s*\{|\n(?=\{|data:)")
 _SHAPE: Final = 2_048
 """Bytes of a record that are looked at before the string it carries."""
 _APART: Final = 64
@@ -105,7 +106,7 @@ def _streams(text: bytes) -> Iterator[_Stream]:
         done = match.end()
         if _STREAM.search(shape) is None:
             continue
-        key = match["key"], tuple(_INDEX.findall(shape[shape.rfind(b"\n") + 1 :]))
+        key = match["key"], tuple(_INDEX.findall(_RECORD.split(shape)[-1]))
         stream = open_.get(key)
         if stream is not None and number - stream.last > _APART:
             if len(stream.tokens) > 1:

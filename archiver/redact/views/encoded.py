@@ -64,7 +64,7 @@ class Decoded:
         self._clean = clean
         self._per = per
         self._bytes_per = bytes_per
-        self._size = min(len(clean.data), -(-len(data) // bytes_per) * per)
+        self._size = min(len(clean.data), -(-len(data) * per // bytes_per))
         self.whole = clean.span(0, self._size)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
@@ -112,6 +112,11 @@ def _text(
     size = _text_size(decoded)
     if size < _LEAST:
         return None
+    if size < len(decoded):
+        used = -(-size * ratio[0] // ratio[1])
+        kept = clean.before(used)
+        if 0 < kept < used:
+            size = min(size, kept * ratio[1] // ratio[0])  # the last line is one of another text
     alone = (
         size == len(decoded) >= _LEAST_ALONE[ratio[0]]
         and not _NODE_ID.fullmatch(decoded)

@@ -15,7 +15,7 @@ from archiver.redact.views.unseen import INVISIBLE
 _FRESH = rb"(?:^|[^0-9a-fA-F]|[^0-9a-fA-F%b][0-9a-fA-F]|[^%b][0-9a-fA-F]{2})"
 """What stands before the first of several escapes of two digits behind a sign."""
 PERCENT: Final = Expression(
-    rb"%%(?:3[ADad]|2[0256FfBb]|0[AaDd]|40|7[BbDd]|5[BbDd])[A-Za-z0-9%%\\\"/+_.\-]|%b(?:%%[2-7][0-9a-fA-F]){4}"
+    rb"%%(?:3[ADad]|2[0256FfBb]|0[AaDd]|40|7[BbDd]|5[BbDd])[A-Za-z0-9%%\\\"/+_.\-]|%b(?:%%(?:[2-7][0-9a-fA-F]|0[9aAdD])){4}"
     % (_FRESH % (b"%", b"%"))
 )
 # JSON text that writes printable ASCII or ESC as `\\u00XX` has to be decoded before triggers can see it.
@@ -24,7 +24,7 @@ WRITTEN: Final = Expression(
     rb"\\u00(1[bB]|2[0-57-9a-fA-F]|3[0-9abdfABDF]|[4-7][0-9a-fA-F]|[aA][dD])|\\u(20(0[b-fB-F]|60)|[fF][eE][fF][fF])|"
     + b"|".join(map(re.escape, INVISIBLE))
 )
-ESCAPES: Final = Expression((_FRESH % (b"x", b"x")) + rb"(?:\\{1,15}x[2-7][0-9a-fA-F]){4}")
+ESCAPES: Final = Expression((_FRESH % (b"x", b"x")) + rb"(?:\\{1,15}x(?:[2-7][0-9a-fA-F]|0[9aAdD])){4}")
 _PERCENTS = re.compile(rb"(?:%[0-9a-fA-F]{2})+")
 _OF_BYTES = re.compile(rb"(?:\\x[0-9a-fA-F]{2})+")
 _OF_CHARS = re.compile(rb"(?:\\u00[0-7][0-9a-fA-F])+")

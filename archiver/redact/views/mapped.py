@@ -53,6 +53,10 @@ class Mapped:
             stop = self._sources[last] + end - self._starts[last]
         return begin, stop
 
+    def before(self, at: int) -> int:
+        """Where the piece of the text begins that an offset lies in."""
+        return self._starts[bisect_right(self._starts, at) - 1]
+
     def cut(self, at: int) -> list[tuple[int, int, int]]:
         """The pieces of copied text from an offset on, for a text that begins there."""
         kept: list[tuple[int, int, int]] = []

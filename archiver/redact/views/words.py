@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from archiver.redact.engine import Expression
@@ -17,6 +17,8 @@ _AS_THEY_ARE: Final = (
     *("sig=", "ignature=", "Cookie", "cookie", "session"),
     *(f"{letter}://" for letter in "splbvaxe"),
 )
+_TWICE: Final = ("token", "TOKEN", "secret", "SECRET", "passw", "PASSW", "earer ", "PRIVATE KEY", "api_key")
+"""Words that are looked for in base64 of base64 too."""
 WORDS: Final = tuple(
     word.encode()
     for word in (
@@ -33,10 +35,18 @@ _SHORTEST: Final = 4
 
 def expressions(more: Iterable[bytes]) -> list[Expression]:
     """Triggers for the words of this module and for more, such as the prefixes of formats."""
-    words = dict.fromkeys(word for word in (*WORDS, *more) if len(word) >= _SHORTEST)
+    twice = (text for word in _TWICE for text in _certain(word))
+    words = dict.fromkeys(word for word in (*WORDS, *more, *twice) if len(word) >= _SHORTEST)
     forms = sorted({form for word in words for form in _forms(word[:12])})
     groups = (forms[at : at + _IN_ONE] for at in range(0, len(forms), _IN_ONE))
     return [Expression(b"(?:" + b"|".join(group) + b")") for group in groups]
+
+
+def _certain(word: str) -> Iterator[bytes]:
+    """The characters that base64 gives a word, whatever stands beside it."""
+    for before in range(3):
+        text = base64.b64encode(b"\0" * before + word.encode())
+        yield text[-(-8 * before // 6) : 8 * (before + len(word)) // 6]
 
 
 @functools.lru_cache(4096)

@@ -88,8 +88,10 @@ def wrapped(data: bytes, ends: Iterable[int]) -> Iterator[Wrapped]:
         lines = _group(data, done, end - 1)
         done = max(end, lines[-1].end)
         if len(lines) > 1:
-            spans = [(line.text, _soft(data, line)) for line in lines[:-1]]
-            yield Wrapped(data, [*spans, (lines[-1].text, lines[-1].end)])
+            last = (lines[-1].text, lines[-1].end)
+            for sign in (b"\\", b"=") if any(_ends(data, line, b"=") for line in lines[:-1]) else (b"\\",):
+                spans = [(line.text, line.end - _ends(data, line, sign)) for line in lines[:-1]]
+                yield Wrapped(data, [*spans, last])
 
 
 def _group(data: bytes, done: int, at: int) -> list[_Line]:
@@ -134,8 +136,6 @@ def _joined(data: bytes, one: _Line, other: _Line) -> tuple[_Line, _Line] | None
     return one, other
 
 
-def _soft(data: bytes, line: _Line) -> int:
-    """Where the text of a broken line ends, without the sign of a soft line end."""
-    last = data[line.end - 1 : line.end]
-    soft = last == b"\\" or (last == b"=" and data[line.end - 2 : line.end - 1] != b"=")
-    return line.end - soft
+def _ends(data: bytes, line: _Line, sign: bytes) -> bool:
+    """True for a line that ends softly, with one such sign."""
+    return data[line.end - 1 : line.end] == sign and data[line.end - 2 : line.end - 1] != sign
