@@ -119,6 +119,11 @@ def _streams(text: bytes) -> Iterator[_Stream]:
     yield from (stream for stream in open_.values() if len(stream.tokens) > 1)
 
 
+def holds_records(text: bytes) -> bool:
+    """True for a text that may hold records of a stream, which is judged as a whole."""
+    return bool(_signs().scan(text))
+
+
 def is_delta(line: bytes) -> bool:
     """True for a line that may go on in the next one."""
     return len(line) < LONGEST >> 3 and bool(_signs().scan(line))
