@@ -241,7 +241,10 @@ class Redactor:
     def receipt(self) -> Receipt:
         """All that was found so far; places and names are free of every value known by now."""
         loaded = self._finder.rules
-        about = {KNOWN: _ABOUT_KNOWN, FLOOD: _ABOUT_FLOOD, **{rule.id: rule.about for rule in loaded.rules}}
+        found = self._ledger.findings()
+        about = {KNOWN: _ABOUT_KNOWN, FLOOD: _ABOUT_FLOOD}
+        if found:
+            about |= {rule.id: rule.about for rule in loaded.rules}
         findings = (
             finding.model_copy(
                 update={
@@ -249,7 +252,7 @@ class Redactor:
                     "places": tuple(map(self._shown, finding.places)),
                 }
             )
-            for finding in self._ledger.findings()
+            for finding in found
         )
         left_out = (left.model_copy(update={"member": self._shown(left.member)}) for left in self._left_out)
         return Receipt(

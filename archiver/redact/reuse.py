@@ -121,15 +121,18 @@ class Known:
         values = _listed(registered) + _FOUND + _listed(found)
         self._values = _context(names.key, "values", values) if values != _FOUND else None
 
-    def pieces(self, block: bytes, opaque: Callable[..., Any]) -> list[Piece]:
-        """The block in pieces that are cut where its content says, so that they recur in changed blocks."""
+    def pieces(self, block: bytes, opaque: Callable[..., Any], *, whole: bool = False) -> list[Piece]:
+        """The block in pieces that are cut where its content says, so that they recur in changed blocks.
+
+        `whole`: in one piece, because something in it may go on over any number of lines.
+        """
         place = _named(opaque)
         if place is None:
             return [Piece(0, len(block), b"", b"")]
         made: list[Piece] = []
         before, start = bytes(_TAG), 0
         view = memoryview(block)
-        for stop in _cuts(block):
+        for stop in (len(block),) if whole else _cuts(block):
             digest = hmac.digest(self._names.key, view[start:stop], "sha256")
             content = b"".join((before, digest, place))
             rules, values = self._unknown(self._rules, content), self._unknown(self._values, content)

@@ -21,7 +21,7 @@ from archiver.redact.finder import Finder
 from archiver.redact.ledger import KNOWN, Ledger
 from archiver.redact.negatives import is_scrambled
 from archiver.redact.reuse import Known, Names, to_scan
-from archiver.redact.streams import Streams
+from archiver.redact.streams import Streams, holds_records
 from archiver.redact.texts import Texts
 from archiver.redact.tokens import decode, string_around
 
@@ -94,7 +94,7 @@ class Scrubber:
         if self._reuse is None:
             yield from self._scan(block, opaque, rules=self._rules)
             return
-        pieces = self._reuse.pieces(block, opaque)
+        pieces = self._reuse.pieces(block, opaque, whole=holds_records(block))
         for first, last, rules in to_scan(pieces):
             low, high = pieces[first].start, pieces[last - 1].stop
             part = block if high - low == len(block) else block[low:high]

@@ -199,3 +199,21 @@ def test_reuse_is_asked_for(finder: Finder) -> None:
     assert Redactor(finder, KEY, ())._names is None
     assert Redactor.load(KEY, reuse=True)._names is reuse.shared_names()
     assert Redactor.load(KEY)._names is None
+
+
+def test_a_secret_split_over_records_far_apart_is_found_where_only_its_end_is_new(
+    finder: Finder, names: Names
+) -> None:
+    """Records of one stream, with long ones of another between them, so that pieces would part them."""
+
+    def row(index: int, text: str) -> bytes:
+        event = {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": text}}
+        return json.dumps(event).encode() + b"\n"
+
+    other = "".join(f"word{n} " for n in range(2_000))
+    first = b"".join(row(0, f" {TOKEN[:12]}" if n == 0 else "") + row(1, other) * 5 for n in range(10))
+    lines(scrubber(finder, names), first)
+    grown = first + row(0, TOKEN[12:])
+    output = lines(scrubber(finder, names), grown)
+    assert output == lines(scrubber(finder, None), grown)
+    assert TOKEN[12:].encode() not in output
