@@ -35,6 +35,7 @@ _VARIED: Final = 6
 """Different bytes that a random value of any length has."""
 _SHORT_DATA: Final = 40
 """Bytes; what is longer is a file, in which a word of placeholders says nothing of the rest."""
+_SHORTEST: Final = 4
 _URL_SAFE: Final = bytes.maketrans(b"-_", b"+/")
 _BARE = re.compile(rb"[A-Za-z0-9+/=_.~:!@#$%^&*()?,|\-]{12,4096}")
 _JOINTS = re.compile(rb"[-_.:/=+,|]+")
@@ -54,7 +55,9 @@ def _looks_like_password(value: bytes) -> bool:
     if not letters:
         return False
     if digits:
-        return _SYMBOL.search(value) is not None or (len(value) >= 8 and not is_identifier(value))
+        return _SYMBOL.search(value) is not None or (
+            len(value) >= 8 and not is_identifier(value) and not _numbered(value)
+        )
     if len(_STRONG.findall(value)) >= 2:
         return _CODE_SIGNS.search(value) is None
     return _TOKEN.fullmatch(value) is not None and is_scrambled(value, 9)
@@ -187,8 +190,8 @@ def is_pair(value: bytes) -> bool:
 
 
 def is_url_password(value: bytes) -> bool:
-    """A password in a URL: anything but a placeholder or the word itself."""
-    return not refers(value) and value.lower() not in _NO_PASSWORDS
+    """A password in a URL: anything but a placeholder, the word itself, or what is too short for one."""
+    return len(value) >= _SHORTEST and not refers(value) and value.lower() not in _NO_PASSWORDS
 
 
 def is_secret_data(value: bytes) -> bool:

@@ -11,7 +11,7 @@ _NOTHING = re.compile(
     (?:[*x.\-_#?=~+]|\xe2\x80\xa2)* | [A-Za-z]?(.)\1{3,}
     | \$\{?[A-Za-z_]\w*[}:]?.* | %\w+% | [!&*@][A-Za-z_]+ | (?:%[sdrv]|\{[^{}]*\})
     | (?:null|none|nil|true|false|undefined|string|str|bytes|any|optional|required|default|empty|unset|n/?a)
-    | (?:0x)?0+ | \#[0-9a-f]{3,8}
+    | AWS4-HMAC-SHA256 | (?:0x)?0+ | \#[0-9a-f]{3,8}
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )

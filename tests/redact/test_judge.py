@@ -26,7 +26,7 @@ NAMES = rules.load().assigned.names
         "0b6e1c62-8b58-4a08-a4a8-6f1f8c6f2f11", "2026-01-02T10:00:00Z", "v1.2.3", "127.0.0.1:8080",
         "https://example.com/token", "my_secret_token", "accessTokenV2", "string", "secretRef",
         "#34d399", "AKIAIOSFODNN7" + "EXAMPLE", "deadbeefdeadbeef", "0000000000000000", "password",
-        "hunter",
+        "hunter", "AWS4-HMAC-SHA256", "cmp2-qat-1208358310", "&lt;YOURKEY1&gt;",
     ],
 )  # fmt: skip
 def test_what_is_no_secret(value: str) -> None:
