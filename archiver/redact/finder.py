@@ -28,6 +28,13 @@ _HEAD = 4
 _STREAM = Expression(rb'(?:[_.\"]delta|partial_json|completion\.chunk|"candidates)\\{0,15}"')
 """A record of a stream in a string: it has to be decoded for `streams` to see it."""
 _HEADS = 40
+_WORDS: Final = frozenset(
+    {
+        *("TEST", "dict", "discord", "discordapp", "dose", "ipfs", "live", "mainnet", "preprod", "preview"),
+        *("prod", "project", "service", "test", "testnet", "user"),
+    }
+)
+"""Beginnings of formats that end many a line of code and prose: such a line end says nothing."""
 
 
 _R = TypeVar("_R", bound=views.Reading)
@@ -232,6 +239,7 @@ def _heads(rules: RuleSet) -> list[str]:
 def _broken(heads: list[str]) -> list[Expression]:
     """Formats that a line end breaks shortly behind their beginning."""
     tail = rb"[A-Za-z0-9+/=_.\-]{0,14}" + views.LINE_END + rb"[A-Za-z0-9]"
+    heads = [head for head in heads if head not in _WORDS]
     groups = (heads[at : at + _HEADS] for at in range(0, len(heads), _HEADS))
     return [
         Expression(b"(?:%b)%b" % (b"|".join(re.escape(head.encode()) for head in group), tail))
