@@ -17,7 +17,7 @@ from typing import Final
 from urllib.parse import quote, quote_plus
 
 from archiver.redact import negatives, pem, views
-from archiver.redact.engine import Engine, Expression
+from archiver.redact.engine import Engine, Expression, Hit
 from archiver.redact.names import Names
 from archiver.redact.placeholder import PLACEHOLDER
 
@@ -29,6 +29,8 @@ _ENCODED_LONGEST = 4_096
 _LONGEST_FORM = 15_000
 """Vectorscan takes no literal of more than 16 000 bytes; of a longer value its beginning is searched for."""
 _SHORTEST_ENCODED = 8
+_SHORTEST_BROKEN = 12
+_CHUNK = 10
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -173,6 +175,18 @@ def _wide(value: bytes) -> bytes:
         return b""
 
 
+def _parts(value: bytes) -> Iterator[bytes]:
+    """What shows in any spelling of a value, and parts of which a line end leaves at least one whole."""
+    fragment = _fragment(value)
+    if fragment is not None:
+        yield fragment[:_LONGEST_FORM]
+    size = len(value)
+    if size < _SHORTEST_BROKEN or size > _ENCODED_LONGEST or len(value.split()) > 1:
+        return
+    step = size // 2 if size <= 4 * _CHUNK else _CHUNK
+    yield from (value[at : at + step] for at in range(0, min(size, 4 * _CHUNK) - step + 1, step))
+
+
 def _base64(value: bytes) -> Iterator[bytes]:
     """The characters that base64 gives the value whatever stands before and after it."""
     for shift in range(3):
@@ -218,9 +232,8 @@ class ExactMatcher:
             inner = pem.body(value)
             for offset, piece in pem.pieces(inner):
                 self._pieces.setdefault(piece, (index, inner, offset))
-            fragment = _fragment(value)
-            if fragment is not None:
-                forms.setdefault(Expression(fragment[:_LONGEST_FORM]), _PART)
+            for part in _parts(value):
+                forms.setdefault(Expression(part), _PART)
         for piece in self._pieces:
             forms.setdefault(Expression(piece), _PIECE)
         for sign in _TRIGGERS if forms else ():
@@ -249,9 +262,12 @@ class ExactMatcher:
         if self._engine is None:
             return []
         last = self._registered if registered else len(self.values)
-        spans = set(self._spans(self._engine, data, last))
+        hits = self._engine.scan(data)
+        spans = set(self._spans(data, hits, last)) if hits else set()
+        if hits and b"\n" in data:
+            spans.update(self._broken(self._engine, data, hits, last))
         for mapped in views.views(data):
-            for start, end, owner in self._spans(self._engine, mapped.data, last):
+            for start, end, owner in self._spans(mapped.data, self._engine.scan(mapped.data), last):
                 spans.add((*mapped.span(start, end), owner))
         found: list[tuple[int, int, int]] = []
         for start, end, owner in sorted(spans, key=lambda span: (span[0], -span[1])):
@@ -262,8 +278,18 @@ class ExactMatcher:
             found.append((start, end, owner))
         return found
 
-    def _spans(self, engine: Engine, data: bytes, last: int) -> Iterator[tuple[int, int, int]]:
-        for end, number in engine.scan(data):
+    def _broken(
+        self, engine: Engine, data: bytes, hits: list[Hit], last: int
+    ) -> Iterator[tuple[int, int, int]]:
+        """Values that a line end breaks, in lines that hold a part of one."""
+        ends = sorted({end for end, number in hits if self._owners[number] == _PART})
+        for lines in views.wrapped(data, ends):
+            for start, end, owner in self._spans(lines.data, engine.scan(lines.data), last):
+                if lines.crossed(start, end) is not None:
+                    yield *lines.span(start, end), owner
+
+    def _spans(self, data: bytes, hits: list[Hit], last: int) -> Iterator[tuple[int, int, int]]:
+        for end, number in hits:
             owner = self._owners[number]
             if owner == _PIECE:
                 owner, inner, offset = self._pieces[data[end - pem.PIECE : end]]

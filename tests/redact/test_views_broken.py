@@ -152,6 +152,17 @@ def test_a_registered_value_split_over_deltas_leaves(finder: Finder) -> None:
     assert joined.endswith("] twice")
 
 
+@SETTINGS
+@given(st.integers(0, 1 << 20), st.integers(12, 120), st.integers(20, 76))
+def test_a_registered_value_broken_anywhere_leaves(finder: Finder, seed: int, size: int, width: int) -> None:
+    value = expand(f"{{alnum:{size}}}", seed)
+    text = f"and the value is given here as {value}"
+    data = "\n".join(_pieces(text, width)).encode()
+    output = _scrubber(finder, value.encode()).text(data, "here").replace(b"\n", b"")
+    assert output.startswith(b"and the value is given here as [REDACTED:")
+    assert output.endswith(b"]")
+
+
 def test_streams_of_two_blocks_are_not_mixed(finder: Finder) -> None:
     secret = expand("ghp_{alnum:36}", 6)
     one = [{**_anthropic(piece), "index": 1} for piece in _pieces(secret, 8)]
