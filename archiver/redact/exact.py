@@ -183,7 +183,7 @@ def _parts(value: bytes) -> Iterator[bytes]:
     size = len(value)
     if size < _SHORTEST_BROKEN or size > _ENCODED_LONGEST or len(value.split()) > 1:
         return
-    step = size // 2 if size <= 4 * _CHUNK else _CHUNK
+    step = size // 2 if size < 2 * _CHUNK else _CHUNK
     yield from (value[at : at + step] for at in range(0, min(size, 4 * _CHUNK) - step + 1, step))
 
 

@@ -91,7 +91,8 @@ class Scrubber:
 
     def line_edits(self, block: bytes, opaque: ItemOpaque) -> Iterator[tuple[int, int, list[Edit]]]:
         """The lines of a block that hold secrets: their bytes and their edits."""
-        if self._reuse is None:
+        if self._reuse is None or self._streams.may_be_in(block):
+            # What was clean alone may hold the first half of what a further record completes.
             yield from self._scan(block, opaque, rules=self._rules)
             return
         pieces = self._reuse.pieces(block, opaque, whole=holds_records(block))

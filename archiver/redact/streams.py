@@ -59,9 +59,14 @@ class Streams:
 
     def edits(self, text: bytes, *, rules: bool = True) -> list[Edit]:
         """Secrets of JSON lines, server-sent events or arrays whose records are deltas, in any order."""
-        if not _signs().scan(text):
+        if not self.may_be_in(text):
             return []
         return [edit for stream in _streams(text) for edit in self._search(text, stream, rules=rules)]
+
+    @staticmethod
+    def may_be_in(text: bytes) -> bool:
+        """False when it is certain that no record of the text belongs to a stream."""
+        return bool(_signs().scan(text))
 
     def _search(self, text: bytes, stream: _Stream, *, rules: bool) -> Iterator[Edit]:
         pieces = [decode(text[start:end]) for start, end in stream.tokens]
