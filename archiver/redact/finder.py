@@ -13,6 +13,7 @@ from archiver.redact.forms import Run
 from archiver.redact.judge import is_bare_token
 from archiver.redact.placeholder import PLACEHOLDER
 from archiver.redact.rules import RuleSet
+from archiver.redact.views.encoded import ends_as_text
 from archiver.redact.views.escaped import WRITTEN
 
 SEPARATOR: Final = b"\n\x00\n"
@@ -70,8 +71,15 @@ class Finder:
 
     def hits(self, data: bytes) -> list[Hit]:
         """Every trigger in raw JSON text or decoded text, by an offset in what it is about."""
-        behind = self._looks_behind
-        return [(end - (number == behind), number) for end, number in self._engine.scan(data)]
+        padded = self._looks_behind
+        hits = self._engine.scan(data)
+        if all(number != padded for _, number in hits):
+            return hits
+        return [
+            (end - (number == padded), number)
+            for end, number in hits
+            if number != padded or ends_as_text(data, end - 1)
+        ]
 
     def escaped(self, data: bytes) -> list[int]:
         """End offsets of escapes of printable ASCII: what follows them can be read only when decoded."""

@@ -93,6 +93,17 @@ def base64_text(data: bytes, ends: list[int]) -> Iterator[Decoded]:
             yield from _amid(clean, at - start)
 
 
+def ends_as_text(data: bytes, end: int) -> bool:
+    """True when the last whole groups of padded base64 are printable, which those of a signature are not."""
+    stop = len(data[end - 4 : end].rstrip(b"=")) + end - 4
+    last = stop - (4 - min(end - stop, 2))
+    try:
+        text = binascii.a2b_base64(data[last - 12 : last].translate(_URL_SAFE))
+    except binascii.Error:
+        return False
+    return _CONTROL.search(text) is None and text.isascii()
+
+
 def hex_text(data: bytes, ends: list[int]) -> Iterator[Decoded]:
     """Runs of hex digits, perhaps wrapped, that decode to text."""
     done = 0
