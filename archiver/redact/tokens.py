@@ -188,27 +188,38 @@ def decode(token: bytes) -> bytes:
     return decoded.encode("utf-8", "surrogatepass")
 
 
-_OPENINGS: Final = (b':"', b',"', b'["', b'{"', b' "')
-_INSIDE = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+_OPENS: Final = b":,[{ "
+"""What stands before a quote that opens a string."""
+_BACKSLASH: Final = 0x5C
 
 
 def string_around(text: bytes, end: int) -> tuple[int, int] | None:
     """The string token (quotes included) in which a match ends, or None when that is not certain.
 
-    A quote after one of `_OPENINGS` is not escaped. If no other unescaped quote follows it up to `end`, it is
+    A quote after one of `_OPENS` is not escaped. If no other unescaped quote follows it up to `end`, it is
     the last one before; and it opens a string unless what follows is punctuation between strings.
     """
-    opening = -1
-    for sign in _OPENINGS:
-        opening = max(opening, text.rfind(sign, max(0, opening), end))
-    if opening < 0:
+    opening = text.rfind(b'"', 0, end)
+    while opening > 0 and text[opening - 1] not in _OPENS:
+        opening = text.rfind(b'"', 0, opening)
+    if opening <= 0:
         return None
-    inside = _INSIDE.match(text, opening + 2)
-    if inside is None or inside.end() < end or text[inside.end() : inside.end() + 1] != b'"':
+    closing = _closing(text, opening + 1)
+    if closing < end or text[opening + 1 : opening + 2] in _PUNCTUATION or closing == opening + 1:
         return None
-    if inside[0][:1] in _PUNCTUATION:
-        return None
-    return opening + 1, inside.end() + 1
+    return opening, closing + 1
+
+
+def _closing(text: bytes, at: int) -> int:
+    """The first quote from `at` on, inside a string, that is not escaped; -1 where there is none."""
+    while (at := text.find(b'"', at)) >= 0:
+        before = at
+        while text[before - 1] == _BACKSLASH:
+            before -= 1
+        if (at - before) % 2 == 0:
+            return at
+        at += 1
+    return -1
 
 
 _PUNCTUATION: Final = (b"", b",", b":", b"}", b"]", b" ", b"\t", b"\r", b"\n")
