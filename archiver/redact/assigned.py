@@ -42,12 +42,17 @@ class Assigned:
         """`generic` is the index of the rule for values that no provider's rule knows; None: it is off."""
         self.names = names
         self._generic = generic
-        self._named: list[tuple[int, tuple[str, ...], bytes]] = []
+        self._formats: list[tuple[int, bytes]] = []
+        self._by_word: dict[str, list[int]] = {}
+        self._sizes: tuple[int, ...] = ()
         self._by_name: dict[str, list[tuple[int, re.Pattern[bytes]]]] = {}
 
     def add(self, rule: int, words: Iterable[str], pattern: bytes) -> None:
-        """A provider's format that counts beside names with one of these words."""
-        self._named.append((rule, tuple(words), pattern))
+        """A provider's format that counts beside names with one of these words (letters and digits)."""
+        for word in words:
+            self._by_word.setdefault(word, []).append(len(self._formats))
+        self._formats.append((rule, pattern))
+        self._sizes = ()
 
     def rule(self, name: str, says: Says, value: bytes, *, literal: bool = True) -> int | None:
         """The index of the rule that says the value is secret, or None; `literal` values are no code."""
@@ -73,10 +78,18 @@ class Assigned:
         if found is None:
             if len(self._by_name) > _MOST_NAMES:
                 self._by_name.clear()
-            plain = _LETTERS.sub("", name.lower())
+            numbers = sorted(self._speaking(_LETTERS.sub("", name.lower())))
             found = self._by_name[name] = [
-                (rule, compiled(pattern))
-                for rule, words, pattern in self._named
-                if any(word in plain for word in words)
+                (rule, compiled(pattern)) for rule, pattern in map(self._formats.__getitem__, numbers)
             ]
+        return found
+
+    def _speaking(self, plain: str) -> set[int]:
+        """The formats one of whose words is part of a name: each piece of it is looked up."""
+        if not self._sizes:
+            self._sizes = tuple(sorted(set(map(len, self._by_word))))
+        found: set[int] = set()
+        for size in self._sizes:
+            for at in range(len(plain) - size + 1):
+                found.update(self._by_word.get(plain[at : at + size], ()))
         return found

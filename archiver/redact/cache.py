@@ -14,33 +14,36 @@ import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 _LIMIT = 256 << 20
 _MOST = 24
-"""Databases that are kept; one set of rules needs about eight."""
+"""Files of a kind that are kept; one set of rules needs about eight databases."""
+_DATABASE: Final = "vsdb"
 
 
-def load(key: str) -> bytes | None:
-    """The database kept under `key`, or None when there is none that can be trusted."""
-    content = load_file(f"{key}.vsdb", _LIMIT)
+def load(key: str, kind: str = _DATABASE) -> bytes | None:
+    """What is kept under `key`, a database unless `kind` says else; None when none can be trusted."""
+    name = f"{key}.{kind}"
+    content = load_file(name, _LIMIT)
     if content is None:
         return None
     digest, body = content[:32], content[32:]
     if not body or hashlib.sha256(body).digest() != digest:
         return None
     with contextlib.suppress(OSError, RuntimeError):
-        os.utime(_folder() / f"{key}.vsdb", follow_symlinks=False)
+        os.utime(_folder() / name, follow_symlinks=False)
     return body
 
 
-def store(key: str, database: bytes) -> None:
-    """Keep a database under `key` if the folder is private and can be written.
+def store(key: str, body: bytes, kind: str = _DATABASE) -> None:
+    """Keep a database or another body under `key` if the folder is private and can be written.
 
-    Those that were not used for longest make room for it.
+    Those of its kind that were not used for longest make room for it.
     """
-    store_file(f"{key}.vsdb", hashlib.sha256(database).digest() + database)
+    store_file(f"{key}.{kind}", hashlib.sha256(body).digest() + body)
     with contextlib.suppress(OSError, RuntimeError):
-        held = sorted(_folder().glob("*.vsdb"), key=lambda path: path.lstat().st_mtime_ns, reverse=True)
+        held = sorted(_folder().glob(f"*.{kind}"), key=lambda path: path.lstat().st_mtime_ns, reverse=True)
         for path in held[_MOST:]:
             path.unlink(missing_ok=True)
 

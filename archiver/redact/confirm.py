@@ -23,6 +23,8 @@ Confirm = Callable[[bytes, int], Spans]
 
 NOTHING: Final[Spans] = ()
 _AHEAD = 8192
+LEAD: Final = re.IGNORECASE | re.DOTALL
+"""How the trigger of a context is read in Python, as the engine reads it."""
 
 # What may stand right before a token although it ends in a letter or digit: an escape that was written out
 # (`\n`, `%3D`) or the end of a colour sequence.
@@ -74,10 +76,9 @@ def context(
 
     A trigger begins at most `reach` bytes before its end.
     """
-    lead = re.compile(trigger, re.IGNORECASE | re.DOTALL)
-    find = re.compile(pattern)
 
     def confirm(data: bytes, end: int) -> Spans:
+        lead, find = compiled(trigger, LEAD), compiled(pattern)
         candidate = None
         for candidate in lead.finditer(data, max(0, end - reach), end):  # noqa: B007 - the last one is wanted
             pass

@@ -48,12 +48,21 @@ _BEFORE = 4
 _MOST_WIDTHS = 64
 _UNBOUNDED = 4096
 _TELLING = 3
+_LEAST = 8
+"""Characters that a trigger with less fixed text has to ask for."""
+_EVEN_MORE = 8
 
 
 @functools.cache
-def compiled(pattern: bytes) -> re.Pattern[bytes]:
-    """The pattern of a form, compiled when it is first needed: most of thousands never are."""
-    return re.compile(pattern)
+def compiled(pattern: bytes, flags: int = 0) -> re.Pattern[bytes]:
+    """The pattern of a rule, compiled when it is first needed: most of thousands never are."""
+    return re.compile(pattern, flags)
+
+
+@functools.cache
+def _members(name: str) -> str:
+    """All characters of a class."""
+    return "".join(re.findall(f"[{CLASSES[name][0]}]", string.printable))
 
 
 class FormError(ValueError):
@@ -122,23 +131,28 @@ class Form:
         following = after[0]
         if isinstance(following, Run):
             return False
-        body = re.compile(f"[{run.body}]")
         options = following if isinstance(following, tuple) else (following,)
-        return not any(option == "" or body.match(option) for option in options)
+        return not any(option == "" or option[0] in _members(run.name) for option in options)
 
     def trigger(self) -> tuple[bytes, tuple[int, ...]]:
         """The Vectorscan pattern, and how many bytes before its end the form may begin in decoded text.
 
         It is the longest literal of the form and a few characters around it, so that the engine has something
         rare to look for; confirmation reads the rest. It matches whatever stands before or after, also where
-        JSON writes `/` as `\\/`: a scan of raw JSON text misses nothing that decoded text would show.
+        JSON writes `/` as `\\/`: a scan of raw JSON text misses nothing that decoded text would show. Raises
+        `FormError` for a form with too little fixed text to be looked for.
         """
         anchor = self._anchor()
         # A short literal is common in base64, so more of what follows it is asked for.
         enough = _ENOUGH if self._size(anchor) > 3 else _ENOUGH_AFTER_SHORT
         out, asked = self._before(anchor)
         widths = _sums(map(_widths, self.parts[:anchor]))
-        for part in self.parts[anchor:]:
+        rest = self.parts[anchor:]
+        if (even := self._even(anchor)) is not None:
+            out.append(even)
+            rest, asked = (), _ENOUGH
+            widths = _sums([widths, _widths(self.parts[anchor]), set(range(1, _EVEN_MORE + 1))])
+        for part in rest:
             if isinstance(part, Run):
                 count = min(part.low, enough - min(asked, enough))
                 out.append(_trigger_run(part, count))
@@ -151,7 +165,28 @@ class Form:
                 out.append("(?:" + "|".join(map(_trigger_literal, options)) + ")")
                 asked += max(map(len, options))
                 widths = _sums([widths, _widths(part)])
+        self._check_asked(self._size(anchor), asked)
         return "".join(out).encode(), tuple(sorted(widths, reverse=True))
+
+    def _even(self, anchor: int) -> str | None:
+        """The trigger of a long literal of one character, which would end all along a run of it.
+
+        So another character is asked for behind it; a few more of the same may stand between them.
+        """
+        literal, after = self.parts[anchor], self.parts[anchor + 1 : anchor + 2]
+        if not isinstance(literal, str) or len(literal) < _ENOUGH or len(set(literal)) > 1 or not after:
+            return None
+        members = _members(after[0].name) if isinstance(after[0], Run) and after[0].low else ""
+        others = members.replace(literal[0], "") + ("\\" if "/" in members else "")
+        return f"{_trigger_literal(literal)}[{re.escape(others)}]" if literal[0] in members else None
+
+    def _check_asked(self, fixed: int, asked: int) -> None:
+        """Refuse a trigger that would fire all over a text."""
+        if not fixed or (fixed < _TELLING and asked < _LEAST):
+            raise FormError(
+                f"form {self.text!r} has too little fixed text to be looked for: "
+                "give the rule `beside` with `near` or `named`"
+            )
 
     def _anchor(self) -> int:
         """Index of the longest literal; the first part where there is none."""

@@ -26,6 +26,8 @@ _WORDS_A_TRIGGER = 40
 _SHORT_WORD = 5
 _LONG_WORD = 5
 _WORD = re.compile(r"[a-z0-9]+(?:[ _.\-][a-z0-9]+)*")
+_PIECE = re.compile("[a-z0-9]+")
+_SEPARATOR: Final = dict.fromkeys(map(ord, " _.-"), r"[ _.\-]?")
 
 _ACCESS = "(?:key|token|secret|passw|pwd|cred|auth|access|private|bearer)"
 _TAIL = r"[a-z0-9_]{0,12}(?:\sis|\swas)?"
@@ -89,18 +91,19 @@ class Near:
 
     def _confirm(self, words: list[str]) -> Confirm:
         lookup = Engine([Expression(_separated(word).encode(), caseless=True) for word in words])
-        known = [(len(word), _short(word), self._facts[word]) for word in words]
+        known = [(len(word), _is_short(word), self._facts[word]) for word in words]
 
         def confirm(data: bytes, end: int) -> Spans:
             starts = [at for at in range(max(1, end - _INTO), end) if _may_begin(data, at)]
             if not starts:
                 return NOTHING
-            low = max(data.rfind(b"\0", 0, end) + 1, end - _BACK)
+            low = max(0, end - _BACK)
+            low = max(low, data.rfind(b"\0", low, end) + 1)
             window = data[low : starts[-1]]
             # The last word first; of those that end together, the longest.
             for stop, word in sorted(lookup.scan(window), key=lambda hit: (-hit[0], -known[hit[1]][0])):
                 size, short, facts = known[word]
-                if short is not None and _is_glued(short, window, stop - size, stop):
+                if short and _is_glued(words[word], window, stop - size, stop):
                     continue
                 for start in starts:
                     if start >= low + stop and (spans := _values(data, low + stop, start, facts)):
@@ -111,19 +114,18 @@ class Near:
 
 
 def _separated(word: str) -> str:
-    return re.sub(r"[ _.\-]", r"[ _.\-]?", word)
+    """A word as a pattern of both engines: what stands between its pieces may be any sign, or none."""
+    return word.translate(_SEPARATOR)
 
 
-def _short(word: str) -> re.Pattern[bytes] | None:
-    """The pattern of a word whose first piece may well be the end of another: `ibm`, `line token`."""
-    if len(re.split(r"[ _.\-]", word)[0]) > _SHORT_WORD:
-        return None
-    return re.compile(_separated(word).encode() + rb"\Z", re.IGNORECASE)
+def _is_short(word: str) -> bool:
+    """True for a word whose first piece may well be the end of another: `ibm`, `line token`."""
+    return len(_PIECE.match(word)[0]) <= _SHORT_WORD  # type: ignore[index]  # a word begins with a piece
 
 
-def _is_glued(word: re.Pattern[bytes], data: bytes, low: int, stop: int) -> bool:
+def _is_glued(word: str, data: bytes, low: int, stop: int) -> bool:
     """True where letters of the same case go before the word: `ibm` in `libmount`, not in `myIbmKey`."""
-    match = word.search(data, low, stop)
+    match = compiled(_separated(word).encode() + rb"\Z", re.IGNORECASE).search(data, low, stop)
     at = match.start() if match is not None else low
     before, first = data[max(0, at - 1) : at], data[at : at + 1]
     return before.isalpha() and not (before.islower() and first.isupper())

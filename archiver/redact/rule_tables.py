@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from archiver.redact import confirm, patterns, shapes
 from archiver.redact.assigned import JUDGES
 from archiver.redact.checksums import CHECKSUMS
 from archiver.redact.engine import Expression
-from archiver.redact.forms import Form, FormError
+from archiver.redact.forms import Form, FormError, compiled
 from archiver.redact.near import REACH
 from archiver.redact.patterns import Allow, Pattern, PatternError
 from archiver.redact.ruleset import DEFAULT, OWN, Rule, RuleError, RuleSet
@@ -80,12 +80,10 @@ def rule(table: Mapping[str, Any], source: Source, fields: frozenset[str], **mor
 
 def texts(table: Mapping[str, Any], name: str) -> tuple[str, ...]:
     """A field that is a list of texts."""
-    value = table.get(name, ())
-    if (
-        not isinstance(value, Sequence)
-        or isinstance(value, str)
-        or not all(isinstance(x, str) for x in value)
-    ):
+    value = table.get(name)
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple) or not all(isinstance(x, str) for x in value):
         raise RuleError(f"{name} is no list of texts", name)
     return tuple(value)
 
@@ -132,10 +130,13 @@ def _format(made: RuleSet, table: Mapping[str, Any], source: Source) -> None:
         raise RuleError(f"rule {one.id} has the unknown boundary {boundary!r}", "boundary")
     if table.get("checksum") not in {None, *CHECKSUMS}:
         raise RuleError(f"rule {one.id} has the unknown checksum {table['checksum']!r}", "checksum")
+    try:
+        triggers = [form.trigger() for form in one.forms]
+    except FormError as error:
+        raise RuleError(f"rule {one.id}: {error}", "forms") from error
     index = made.add(one)
     proof = CHECKSUMS[table["checksum"]] if "checksum" in table else None
-    for form in one.forms:
-        trigger, widths = form.trigger()
+    for form, (trigger, widths) in zip(one.forms, triggers, strict=True):
         confirmer = confirm.form(index, form.pattern(), boundary, widths, proof)
         made.trigger(Expression(trigger), confirmer, _COST_FORM, index)
     if one.beside:
@@ -164,14 +165,22 @@ def _context(made: RuleSet, table: Mapping[str, Any], source: Source) -> None:
             raise RuleError(f"there is no judge {table.get('judge')!r}", "judge")
         pattern, reach = _text(table, "pattern").encode(), _whole(table, "reach", 64)
         index = made.add(one)
-        try:
-            confirmer = confirm.context(index, trigger, pattern, reach, JUDGES[table["judge"]])
-        except re.error as error:
-            raise RuleError(f"rule {one.id}: {error}", "pattern") from error
-        if "secret" not in re.compile(pattern).groupindex:
-            raise RuleError(f"rule {one.id}: the pattern has no group `secret`", "pattern")
+        if not made.known:
+            _try_context(one.id, trigger, pattern)
+        confirmer = confirm.context(index, trigger, pattern, reach, JUDGES[table["judge"]])
     cost = _COST_CODED if "code" in table else COST_CONTEXT
     made.trigger(Expression(trigger, caseless=True), confirmer, cost, index)
+
+
+def _try_context(rule_id: str, trigger: bytes, pattern: bytes) -> None:
+    """Raises `RuleError` for expressions that would fail when they are first needed."""
+    for name, text, flags in (("trigger", trigger, confirm.LEAD), ("pattern", pattern, 0)):
+        try:
+            groups = compiled(text, flags).groupindex
+        except re.error as error:
+            raise RuleError(f"rule {rule_id}: {error}", name) from error
+        if name == "pattern" and "secret" not in groups:
+            raise RuleError(f"rule {rule_id}: the pattern has no group `secret`", name)
 
 
 def _pattern(made: RuleSet, table: Mapping[str, Any], source: Source) -> None:

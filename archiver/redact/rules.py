@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from archiver.errors import RedactionUnavailableError
-from archiver.redact import confirm, engine, gitleaks, rule_tables
+from archiver.redact import confirm, engine, gitleaks, kept_rules, rule_tables
 from archiver.redact.assigned import Assigned
 from archiver.redact.engine import Expression
 from archiver.redact.names import Names
@@ -33,6 +33,8 @@ from archiver.redact.rule_reading import (
 )
 from archiver.redact.rule_tables import Source
 from archiver.redact.ruleset import DEFAULT, OWN, PACKS, Chosen, OwnPattern, Rule, RuleError, RuleSet
+
+_Documents = list[tuple[Source, Mapping[str, Any]]]
 
 _GENERIC = Rule(
     "assigned-secret",
@@ -95,11 +97,17 @@ def parse(
     texts: tuple[Source, ...], disabled: tuple[str, ...] = (), patterns: tuple[OwnPattern, ...] = ()
 ) -> RuleSet:
     """Rules from texts; raises `RedactionUnavailableError` naming file, line and rule."""
-    reading = read(texts, disabled, patterns)
+    version = _version(texts, disabled, patterns)
+    held = kept_rules.load(version, len(texts))
+    documents, problems = _documents(texts) if held is None else (list(zip(texts, held, strict=True)), [])
+    reading = _read(documents, problems, disabled, patterns, known=held is not None)
     if reading.problems:
         problem = reading.problems[0]
         line = f"line {problem.line}: " if problem.line else ""
         raise _broken(problem.name, line + problem.message)
+    _stamp(reading.made, texts, version, patterns)
+    if held is None:
+        kept_rules.store(version, [document for _, document in documents])
     return reading.made
 
 
@@ -107,10 +115,21 @@ def read(
     texts: Iterable[Source], disabled: tuple[str, ...] = (), patterns: tuple[OwnPattern, ...] = ()
 ) -> Reading:
     """Everything that can be read, and what is wrong with the rest; raises only for files without rules."""
-    texts = tuple(texts)
-    documents, problems = _documents(texts)
+    return _read(*_documents(texts), disabled, patterns)
+
+
+def _read(
+    documents: _Documents,
+    problems: list[Problem],
+    disabled: tuple[str, ...],
+    patterns: tuple[OwnPattern, ...],
+    *,
+    known: bool = False,
+) -> Reading:
+    """`known` says that all of this was read before without a fault."""
     reading = Reading(_begin(documents, disabled), problems)
     made = reading.made
+    made.known = known
     for source, document in documents:
         if source.pack == OWN and gitleaks.is_one(document):
             read_gitleaks(reading, source, document)
@@ -128,31 +147,29 @@ def read(
             f"redaction.disabled_rules names {min(left)!r}, and no built-in rule in force has that id",
             remedy="`archiver rules list` names them",
         )
-    _stamp(made, texts, disabled, patterns)
     return reading
 
 
-def _stamp(
-    made: RuleSet, texts: tuple[Source, ...], disabled: tuple[str, ...], patterns: tuple[OwnPattern, ...]
-) -> None:
-    """What the receipt says of the rules in force."""
+def _version(texts: tuple[Source, ...], disabled: tuple[str, ...], patterns: tuple[OwnPattern, ...]) -> str:
+    """A digest of all that says which rules are in force."""
     digest = hashlib.sha256()
-    files: list[tuple[str, str]] = []
     for source in texts:
-        files.append((Path(source.name).name, hashlib.sha256(source.text.encode()).hexdigest()))
         digest.update(f"{source.pack} {len(source.text)} {source.text}".encode())
+    digest.update(repr((sorted(disabled), patterns)).encode())
+    return digest.hexdigest()
+
+
+def _stamp(made: RuleSet, texts: tuple[Source, ...], version: str, patterns: tuple[OwnPattern, ...]) -> None:
+    """What the receipt says of the rules in force."""
+    files = [(Path(source.name).name, hashlib.sha256(source.text.encode()).hexdigest()) for source in texts]
     if patterns:
         files.append((SETTINGS, hashlib.sha256(repr(patterns).encode()).hexdigest()))
-    digest.update(repr((sorted(disabled), patterns)).encode())
-    made.version = digest.hexdigest()[:16]
+    made.version = version[:16]
     made.files = tuple(files)
 
 
 def _broken(name: str, why: str) -> RedactionUnavailableError:
     return RedactionUnavailableError(f"rule file {name} cannot be used: {why}", remedy=_REMEDY)
-
-
-_Documents = list[tuple[Source, Mapping[str, Any]]]
 
 
 def _documents(texts: Iterable[Source]) -> tuple[_Documents, list[Problem]]:

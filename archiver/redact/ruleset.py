@@ -95,6 +95,9 @@ class RuleSet:
     """Name and SHA-256 of each file of rules in force."""
     disabled: tuple[str, ...] = ()
     """Rules of the package that are left out."""
+    known: bool = False
+    """True where the very same texts were read before without a fault: their expressions do compile, so each
+    can wait for the first place that needs it."""
     _places: dict[str, int] = field(default_factory=dict)
 
     def index(self, rule_id: str) -> int:

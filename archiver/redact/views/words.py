@@ -49,22 +49,42 @@ def _certain(word: str) -> Iterator[bytes]:
         yield text[-(-8 * before // 6) : 8 * (before + len(word)) // 6]
 
 
-@functools.lru_cache(4096)
-def _forms(word: bytes) -> tuple[bytes, ...]:
+def _forms(word: bytes) -> Iterator[bytes]:
     """A word at each alignment; a character that holds bits of a neighbour may be one of several."""
-    forms: list[bytes] = []
     for before in range(3):
         after = -(before + len(word)) % 3
-        made = [base64.b64encode(left * before + word + b"a" * after) for left in _LEFT]
-        made += [base64.b64encode(b"a" * before + word + right * after) for right in _RIGHT]
-        first = 8 * before // 6
-        last = -(-8 * (before + len(word)) // 6)
-        forms.append(b"".join(_one_of({text[at] for text in made}) for at in range(first, last)))
-    return tuple(forms)
+        text = base64.b64encode(b"a" * before + word + b"a" * after)
+        first, last = 8 * before // 6, -(-8 * (before + len(word)) // 6)
+        yield b"".join(
+            (
+                _first(word[:1], before) if before else _one_of(text[first : first + 1]),
+                *(_one_of(text[at : at + 1]) for at in range(first + 1, last - 1)),
+                _last(word[-1:], after) if after else _one_of(text[last - 1 : last]),
+            )
+        )
 
 
-def _one_of(chars: set[int]) -> bytes:
-    shown = {b"-" if char == 45 else bytes([char]) for char in chars}
+@functools.cache
+def _first(byte: bytes, before: int) -> bytes:
+    """The character that holds the end of so many bytes and the beginning of this one."""
+    at = 8 * before // 6
+    return _one_of(base64.b64encode(left * before + byte + b"aa")[at] for left in _LEFT)
+
+
+@functools.cache
+def _last(byte: bytes, after: int) -> bytes:
+    """The character that holds the end of a byte and the beginning of so many after it."""
+    return _one_of(base64.b64encode(b"a" * (2 - after) + byte + right * after)[3 - after] for right in _RIGHT)
+
+
+def _one_of(chars: Iterable[int]) -> bytes:
+    """A pattern of one character, in both alphabets."""
+    return _class(frozenset(chars))
+
+
+@functools.cache
+def _class(chars: frozenset[int]) -> bytes:
+    shown = {bytes([char]) for char in chars}
     if b"+" in shown:
         shown.add(b"-")
     if b"/" in shown:
