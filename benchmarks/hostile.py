@@ -15,6 +15,8 @@ from typing import Any
 
 _ALNUM = string.ascii_letters + string.digits
 _LINE = 1_000
+_LONGEST = 16_000_000
+"""Bytes of a line; readers take no longer ones than 16 MiB."""
 
 
 def rng_of(seed: int) -> random.Random:
@@ -110,11 +112,13 @@ def _write(path: Path, kind: str, megabytes: int) -> None:
     with path.open("wb") as file:
         if kind == "session":
             file.writelines(generate.lines(megabytes))
-        elif kind in ("one line", "one leaf"):
-            values = ["word " * (200 if kind == "one line" else size // 5)] * (
-                size // 1_005 if kind == "one line" else 1
-            )
-            file.write(start[:-1] + b',"more":' + json.dumps(values).encode() + b"}\n")
+        elif kind in ("long lines", "long leaves"):
+            file.writelines(generate.lines(0.1))  # so that it is known for a session
+            long = min(size, _LONGEST)
+            each, count = (1_000, long // 1_005) if kind == "long lines" else (long, 1)
+            values = ["word " * (each // 5)] * count
+            line = start[:-1] + b',"more":' + json.dumps(values).encode() + b"}\n"
+            file.writelines([line] * (size // long))
         elif kind == "text":
             file.writelines(b"plain text without an end, line %d\n" % n for n in range(size // 40))
         else:

@@ -281,13 +281,13 @@ def start(folder: Path) -> None:
 def memory(quick: bool) -> None:
     """Peak resident memory over that of a process with the engine loaded, each in a process of its own."""
     sizes = (4,) if quick else (10, 100, 500)
-    for kind in ("session", "one line", "one leaf", "text", "findings"):
+    for kind in ("session", "long lines", "long leaves", "text", "findings"):
         row = []
         for megabytes in sizes:
             command = [sys.executable, __file__, "--peak", kind, str(megabytes)]
             done = subprocess.run(command, check=True, capture_output=True, text=True)
             row.append(f"{megabytes} MB: {float(done.stdout):6.0f}")
-        print(f"memory over baseline, {kind:10} {'   '.join(row)} MB")
+        print(f"memory over baseline, {kind:11} {'   '.join(row)} MB")
 
 
 def main(arguments: list[str]) -> None:
