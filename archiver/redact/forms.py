@@ -48,7 +48,7 @@ _BEFORE = 4
 _MOST_WIDTHS = 64
 _UNBOUNDED = 4096
 _TELLING = 3
-_LEAST = 8
+_LEAST = 5
 """Characters that a trigger with less fixed text has to ask for."""
 _EVEN_MORE = 8
 
