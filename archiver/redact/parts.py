@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from archiver import jsonio
@@ -55,19 +56,19 @@ class PartPass:
     ) -> TranscriptPart:
         spool = self._scratch.spool("redacted", hashed=False)
         see = self._watch(number) if self._watch is not None else None
-        count = 0
+        numbers = _Numbers(part.items, eager=see is not None)
         for block, lines, values in _batches(part.items) if see is not None else _unread(part.items):
             out: list[bytes] = []
-            scrubber.lines(block, count + 1, f"transcript {part.name}", self._opaque, out.append)
+            scrubber.lines(block, numbers.first, f"transcript {part.name}", self._opaque, out.append)
             for piece in out:
                 spool.write(piece)
             if see is not None:
                 for value in values if out[0] is block else _changed(lines, values, out):
                     see(value)
-            count += len(lines) if see is not None else block.count(b"\n")
+            numbers.pass_by(block, len(lines))
             progress.advance(len(block))
         spooled = spool.close()
-        items = Items.in_file(spooled.path, count=count, size=spooled.size)
+        items = Items.in_file(spooled.path, count=numbers.count, size=spooled.size)
         return part.model_copy(update={"items": items})
 
     def _raw(self, part: TranscriptPart) -> TranscriptPart:
@@ -99,6 +100,33 @@ class PartPass:
             return part
         items = Items.in_file(outcome.spooled.path, count=None, size=outcome.spooled.size, raw=True)
         return part.model_copy(update={"items": items})
+
+
+class _Numbers:
+    """Numbers the lines of a part; they are counted only where that is not known, or something was found."""
+
+    def __init__(self, items: Items, *, eager: bool) -> None:
+        self._items = items
+        self._blocks = self._lines = 0
+        self._eager = eager or items.count is None
+
+    def first(self) -> int:
+        """The number of the first line of the block at hand, from 1."""
+        if not self._eager:
+            self._eager = True
+            self._lines = sum(block.count(b"\n") for block in islice(self._items.blocks(), self._blocks))
+        return self._lines + 1
+
+    def pass_by(self, block: bytes, lines: int) -> None:
+        """Go on behind a block; `lines` is how many it has, or 0 where nobody counted them."""
+        self._blocks += 1
+        if self._eager:
+            self._lines += lines or block.count(b"\n")
+
+    @property
+    def count(self) -> int | None:
+        """All lines, behind the last block."""
+        return self._lines if self._eager else self._items.count
 
 
 def _batches(items: Items) -> Iterator[tuple[bytes, list[bytes], list[Any]]]:

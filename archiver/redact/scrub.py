@@ -77,10 +77,14 @@ class Scrubber:
         self._plain: dict[str, bool] = {}
         """Keys that were asked for, and whether they may be shown as part of a path."""
 
-    def lines(self, block: bytes, first: int, place: str, opaque: ItemOpaque, write: Write) -> None:
-        """Copy a block of whole JSON lines to `write`; `first` is the number of its first line, from 1."""
-        done, number = 0, first
+    def lines(
+        self, block: bytes, first: int | Callable[[], int], place: str, opaque: ItemOpaque, write: Write
+    ) -> None:
+        """Copy a block of whole JSON lines to `write`; `first` gives the number of its first line, from 1."""
+        done = number = 0
         for start, stop, edits in self.line_edits(block, opaque):
+            if not number:
+                number = first if isinstance(first, int) else first()
             if start > done:
                 write(block[done:start])
             number += block.count(b"\n", done, start)
