@@ -10,12 +10,13 @@ from __future__ import annotations
 import functools
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 from archiver.redact.edits import Edit
-from archiver.redact.engine import Engine, Expression
+from archiver.redact.engine import Engine, Expression, Hit
 from archiver.redact.exact import ExactMatcher
 from archiver.redact.finder import Finder
 from archiver.redact.tokens import decode
@@ -57,9 +58,13 @@ class Streams:
         self._finder = finder
         self._exact = exact
 
-    def edits(self, text: bytes, *, rules: bool = True) -> list[Edit]:
-        """Secrets of JSON lines, server-sent events or arrays whose records are deltas, in any order."""
-        if not self.may_be_in(text):
+    def edits(self, text: bytes, *, rules: bool = True, hits: Iterable[Hit] | None = None) -> list[Edit]:
+        """Secrets of JSON lines, server-sent events or arrays whose records are deltas, in any order.
+
+        `hits`: what the finder's triggers say of the text, where that is known.
+        """
+        sign = self._finder.stream
+        if not (self.may_be_in(text) if hits is None else any(number == sign for _, number in hits)):
             return []
         return [edit for stream in _streams(text) for edit in self._search(text, stream, rules=rules)]
 
@@ -69,7 +74,7 @@ class Streams:
         return bool(_signs().scan(text))
 
     def _search(self, text: bytes, stream: _Stream, *, rules: bool) -> Iterator[Edit]:
-        pieces = [decode(text[start:end]) for start, end in stream.tokens]
+        tokens, pieces = _readable(text, stream.tokens)
         joined = b"".join(pieces)
         found = [
             (start, end, -1, self._exact.values[owner]) for start, end, owner in self._exact.find(joined)
@@ -90,10 +95,21 @@ class Streams:
             while at < len(pieces) and starts[at] < end:
                 low, high = max(start, starts[at]), min(end, starts[at + 1])
                 if low < high:
-                    begin, stop = stream.tokens[at]
+                    begin, stop = tokens[at]
                     span = json_string(text[begin:stop], pieces[at]).span(low - starts[at], high - starts[at])
                     yield Edit(begin + span[0], begin + span[1], rule, value, (), rest=low > start)
                 at += 1
+
+
+def _readable(text: bytes, tokens: list[tuple[int, int]]) -> tuple[list[tuple[int, int]], list[bytes]]:
+    """The tokens that are JSON strings, and what they say; plain text may hold anything between quotes."""
+    kept: list[tuple[int, int]] = []
+    pieces: list[bytes] = []
+    for start, end in tokens:
+        with suppress(ValueError):
+            pieces.append(decode(text[start:end]))
+            kept.append((start, end))
+    return kept, pieces
 
 
 @functools.cache
