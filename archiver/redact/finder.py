@@ -25,9 +25,13 @@ _CHEAP = 2
 _DEEPEST = 4
 """Encodings inside each other that are undone."""
 _BACKSLASH = 0x5C
+_LONGEST_CHARACTER = 4
+"""Bytes of a character of UTF-8."""
 _HEAD = 4
-_STREAM = Expression(rb'(?:[_.\"]delta|partial_json|completion\.chunk|"candidates)\\{0,15}"')
-"""A record of a stream in a string: it has to be decoded for `streams` to see it."""
+_STREAM = Expression(
+    rb'(?:[_.\"]delta|partial_json|completion\.chunk|"candidates)\\{0,15}"|"done\\{0,15}":\s?false'
+)
+"""All that `streams` takes for a record of a stream, also where it is escaped."""
 _HEADS = 40
 _WORDS: Final = frozenset(
     {
@@ -59,7 +63,11 @@ class Finder:
         heads = _heads(rules)
         self._coded = views.Coded(head.encode() for head in heads)
         breaks = [*_broken(heads), _STREAM]
-        self._engine = Engine([*rules.expressions, *self._coded.expressions, *breaks])
+        expressions = [*rules.expressions, *self._coded.expressions, *breaks]
+        self._engine = Engine(expressions)
+        self.stream = expressions.index(_STREAM)
+        """Number of the trigger of records of a stream, and (`name`) of names that say secret."""
+        self.name = 0
         self._escapes = Engine([WRITTEN])
         self._confirmed = len(rules.expressions)
         self._looks_behind = self._confirmed + self._coded.looks_behind
@@ -100,6 +108,7 @@ class Finder:
             found += self._read(data, hits, depth)
         if not joined:
             found += self._unwrap(data, hits, found, depth)
+        found = [_of_whole_characters(data, span) for span in found]
         if found and b"[REDACTED:" in data:
             found = _beside_placeholders(data, found)
         return self._settle(found) if len(found) > 1 else found
@@ -218,6 +227,16 @@ class Finder:
         if rule == self.flood:
             return 0
         return 2 if self._specific[rule] else 1
+
+
+def _of_whole_characters(data: bytes, span: Span) -> Span:
+    """The span without half a character at its ends: windows have their limits anywhere."""
+    start, end = span.start, span.end
+    while start > max(0, span.start - _LONGEST_CHARACTER) and 0x80 <= data[start] < 0xC0:
+        start -= 1
+    while end < min(len(data), span.end + _LONGEST_CHARACTER) and 0x80 <= data[end] < 0xC0:
+        end += 1
+    return span if (start, end) == span[:2] else span._replace(start=start, end=end)
 
 
 def _beside_placeholders(data: bytes, found: list[Span]) -> list[Span]:

@@ -14,8 +14,9 @@ from typing import Any, Final
 
 from archiver import jsonio
 from archiver.errors import RedactionUnavailableError
-from archiver.redact.documents import Documents
+from archiver.redact.documents import KNOWN_PART, Documents
 from archiver.redact.edits import Edit, settle
+from archiver.redact.engine import Hit
 from archiver.redact.exact import ExactMatcher
 from archiver.redact.finder import Finder
 from archiver.redact.ledger import KNOWN, Ledger
@@ -114,21 +115,23 @@ class Scrubber:
     def _scan(
         self, block: bytes, opaque: ItemOpaque, *, rules: bool
     ) -> Iterator[tuple[int, int, list[Edit]]]:
-        ends = self._ends(block, rules=rules)
-        split = self._streams.edits(block, rules=rules)
+        hits = self._hits(block, rules=rules)
+        told = hits if rules and not self._decode_all else None
+        split = self._streams.edits(block, rules=rules, hits=told)
         if split:
-            ends = sorted({*ends, *(edit.end for edit in split)})
-        at, count = 0, len(ends)
+            hits = sorted({*hits, *((edit.end, KNOWN_PART) for edit in split)})
+        at, count = 0, len(hits)
         while at < count:
-            start = block.rfind(b"\n", 0, ends[at] - 1) + 1
-            stop = block.find(b"\n", ends[at] - 1)
+            first = hits[at][0] - 1
+            start = block.rfind(b"\n", 0, first) + 1
+            stop = block.find(b"\n", first)
             stop = len(block) if stop < 0 else stop
             upto = at
-            while upto < count and ends[upto] - 1 <= stop:
+            while upto < count and hits[upto][0] - 1 <= stop:
                 upto += 1
             if start == 0 and stop >= len(block) - 1:
                 stop = len(block)  # one line alone, perhaps a huge one: it need not be copied
-            inside = [end - start for end in ends[at:upto]]
+            inside = [(end - start, number) for end, number in hits[at:upto]]
             edits = self._line_edits(block[start:stop], inside, opaque, rules=rules)
             if split:
                 here = [edit.moved(-start) for edit in split if start <= edit.start < stop]
@@ -139,7 +142,7 @@ class Scrubber:
 
     def json(self, text: bytes, place: str, opaque: ItemOpaque = never) -> bytes:
         """One JSON text (not necessarily on one line) with its secrets replaced."""
-        edits = self._line_edits(text, self._ends(text, rules=self._rules), opaque, rules=self._rules)
+        edits = self._line_edits(text, self._hits(text, rules=self._rules), opaque, rules=self._rules)
         if not edits:
             return text
         out: list[bytes] = []
@@ -188,21 +191,25 @@ class Scrubber:
             return FLOOD, FLOOD
         return self._finder.rules.rules[rule].id, self._finder.rules.rules[rule].kind
 
-    def _ends(self, data: bytes, *, rules: bool) -> list[int]:
-        """End offsets of all triggers in a raw text, ascending."""
+    def _hits(self, data: bytes, *, rules: bool) -> list[Hit]:
+        """All triggers in a raw text, ascending."""
         ends = self._exact.ends(data)
-        if rules:
-            if self._decode_all:
-                ends += _line_ends(data)
-            else:
-                ends += [end for end, _ in self._finder.hits(data)]
-        elif self._exact:
+        if rules and self._decode_all:
+            ends += _line_ends(data)
+        elif not rules and self._exact:
             ends += self._finder.escaped(data)
-        return sorted(set(ends))
+        hits = {(end, KNOWN_PART) for end in ends}
+        if rules and not self._decode_all:
+            hits.update(self._finder.hits(data))
+        return sorted(hits)
 
-    def _line_edits(self, line: bytes, ends: list[int], opaque: ItemOpaque, *, rules: bool) -> list[Edit]:
-        if not ends:
+    def _line_edits(self, line: bytes, hits: list[Hit], opaque: ItemOpaque, *, rules: bool) -> list[Edit]:
+        if not hits:
             return []
+        alone = rules and not self._decode_all and not self._exact.ends(line)
+        if alone and not self._documents.suspicious(line, hits):
+            return []
+        ends = sorted({end for end, _ in hits})
         item: list[Any] = []
 
         def is_opaque(path: tuple[str | int, ...]) -> bool:
@@ -212,17 +219,17 @@ class Scrubber:
 
         if not rules and not self._decode_all and not self._may_hold_known(line, ends):
             return []
-        if self._decode_all or not rules or self._exact.ends(line):
+        if not alone:
             wanted = None if self._decode_all else ends
             return self._documents.edits(line, wanted, is_opaque, rules=rules)
         clean = self._clean.setdefault(opaque, set())
         name = hashlib.sha256(line).digest()[:16]
         if name in clean:
             return []
-        edits = self._documents.suspicious(line, ends) and self._documents.edits(line, ends, is_opaque)
+        edits = self._documents.edits(line, ends, is_opaque)
         if not edits and len(clean) < _MOST_CLEAN:
             clean.add(name)
-        return edits or []
+        return edits
 
     def _may_hold_known(self, line: bytes, ends: list[int]) -> bool:
         """False when it is certain that no string with a trigger holds a known value; that is cheap."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from archiver import jsonio
 from archiver.redact import views
-from archiver.redact.documents import Documents
+from archiver.redact.documents import KNOWN_PART, Documents
 from archiver.redact.edits import Edit, settle
 from archiver.redact.engine import Hit
 from archiver.redact.exact import ExactMatcher
@@ -34,7 +34,8 @@ class Texts:
     def edits(self, data: bytes) -> list[Edit]:
         """Every secret of the text, in order, not overlapping."""
         hits = self._finder.hits(data) if self._rules else []
-        ends = sorted({*self._exact.ends(data), *(end for end, _ in hits)})
+        told = sorted({*hits, *((end, KNOWN_PART) for end in self._exact.ends(data))})
+        ends = [end for end, _ in told]
         if not ends and b"\x1b" not in data and b"delta" not in data:
             return []
         found = self._streams.edits(data, rules=self._rules)
@@ -42,8 +43,9 @@ class Texts:
         for start, stop, is_json in self._lines(data, ends):
             if is_json:
                 documents.append((start, stop))
-                inside = ends[bisect_right(ends, start) : bisect_right(ends, stop)]
-                found += _moved(self._document(data[start:stop], [end - start for end in inside]), start)
+                inside = told[bisect_right(ends, start) : bisect_right(ends, stop)]
+                moved = [(end - start, number) for end, number in inside]
+                found += _moved(self._document(data[start:stop], moved), start)
             else:
                 found += _moved(self._strings(data[start:stop]), start)
         found += self._flat(data, hits, documents)
@@ -63,8 +65,8 @@ class Texts:
                 value = span.value or mapped.data[span.start : span.end]
                 yield Edit(start, end, span.rule, value, ())
 
-    def _document(self, line: bytes, ends: list[int]) -> list[Edit]:
-        if self._rules and not self._exact.ends(line) and not self._documents.suspicious(line, ends):
+    def _document(self, line: bytes, hits: list[Hit]) -> list[Edit]:
+        if self._rules and not self._exact.ends(line) and not self._documents.suspicious(line, hits):
             return []
         return self._documents.edits(line, None, _no_opaque, rules=self._rules)
 

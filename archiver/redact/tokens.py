@@ -204,22 +204,41 @@ def string_around(text: bytes, end: int) -> tuple[int, int] | None:
         opening = text.rfind(b'"', 0, opening)
     if opening <= 0:
         return None
-    closing = _closing(text, opening + 1)
-    if closing < end or text[opening + 1 : opening + 2] in _PUNCTUATION or closing == opening + 1:
+    behind = _BEHIND.match(text, opening + 1)
+    if behind is None or behind.end() == len(text) or text[behind.end()] in _PUNCTUATION:
         return None
-    return opening, closing + 1
+    closing = _closing(text, behind.end())
+    return (opening, closing + 1) if closing >= end else None
+
+
+_BEHIND = re.compile(rb"[ \t\r\n]*")
+_PUNCTUATION: Final = b',:}]"'
+"""What stands behind a string, not at the beginning of one that is looked into."""
+
+
+def string_at(text: bytes, end: int, start: int) -> tuple[tuple[int, int] | None, bool]:
+    """The string token in which a match ends, and True; or the last one before its end, and False.
+
+    `start` is an offset outside of all strings, from where on the text is read.
+    """
+    last: tuple[int, int] | None = None
+    for match in _STRING.finditer(text, start):
+        if match.start() >= end:
+            break
+        last = match.span()
+        if last[1] >= end:
+            return last, True
+    return last, False
+
+
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_REST = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 
 
 def _closing(text: bytes, at: int) -> int:
     """The first quote from `at` on, inside a string, that is not escaped; -1 where there is none."""
-    while (at := text.find(b'"', at)) >= 0:
-        before = at
-        while text[before - 1] == _BACKSLASH:
-            before -= 1
-        if (at - before) % 2 == 0:
-            return at
-        at += 1
-    return -1
-
-
-_PUNCTUATION: Final = (b"", b",", b":", b"}", b"]", b" ", b"\t", b"\r", b"\n")
+    quote = text.find(b'"', at)
+    if quote < 0 or text[quote - 1] != _BACKSLASH:
+        return quote
+    rest = _REST.match(text, at)
+    return rest.end() if rest is not None and rest.end() < len(text) else -1
