@@ -2,7 +2,7 @@
 
 What a file writes are templates: runs such as `{alnum:36}` are filled from a seed, so that no file holds a
 credential. A rule that writes none has some made: its forms as they are, and with other letters in place of
-their fixed text.
+their fixed text; or what it must find, without the values.
 """
 
 from __future__ import annotations
@@ -52,6 +52,9 @@ def must_not_match(rule: Rule) -> Iterator[tuple[str, list[str]]]:
         yield template, [expand(template, seed) for seed in range(_SEEDS)]
     if rule.reject:
         return
+    for template in rule.match if not rule.forms and not rule.beside else ():
+        if (bare := _RUN.sub("", template)) != template:
+            yield f"{template} without values", [bare]
     for form in rule.forms:
         if any(_changed(part) != part for part in form.parts):
             other = Form(form.text, tuple(map(_changed, form.parts)))

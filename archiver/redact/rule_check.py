@@ -14,7 +14,7 @@ from typing import Final
 from archiver.redact import engine, examples, re2, rules
 from archiver.redact.engine import Engine
 from archiver.redact.patterns import AHEAD
-from archiver.redact.rule_reading import Problem, locate
+from archiver.redact.rule_reading import Problem, Reading, locate
 from archiver.redact.rule_tables import Source
 from archiver.redact.ruleset import OWN, PACKS, Chosen, Rule, RuleSet
 
@@ -39,16 +39,33 @@ def check(name: str, text: str) -> Checked:
     """Check the text of a rule file, together with the rules of the package that it adds to."""
     source, others = _sources(name, text)
     reading = rules.read((*others, source))
-    made = reading.made
+    mine = [index for index, rule in enumerate(reading.made.rules) if rule.origin == name]
+    refused = _refused(reading.made, mine)
+    search = None if refused else _Search(reading.made, mine)
+    return _checked(reading, source, mine, refused, search)
+
+
+def check_package() -> tuple[Checked, ...]:
+    """Check every file of the package and every pack; their expressions are compiled together."""
+    sources = rules.sources(Chosen(packs=PACKS))
+    reading = rules.read(sources)
+    search = _Search(reading.made, list(range(len(reading.made.rules))))
+    found: list[Checked] = []
+    for source in sources:
+        mine = [index for index, rule in enumerate(reading.made.rules) if rule.origin == source.name]
+        found.append(_checked(reading, source, mine, {}, search))
+    return tuple(found)
+
+
+def _checked(
+    reading: Reading, source: Source, mine: list[int], refused: dict[int, str], search: _Search | None
+) -> Checked:
+    """What is wrong with the rules of one file; without `search`, that some are `refused`."""
+    name, text, made = source.name, source.text, reading.made
     problems = [problem for problem in reading.problems if problem.name == name]
-    mine = [index for index, rule in enumerate(made.rules) if rule.origin == name]
-    refused = _refused(made, mine)
-    if refused:
-        problems += [_problem(text, made.rules[index], why) for index, why in refused.items()]
-    else:
-        search = _Search(made, mine)
-        for index in mine:
-            problems += [_problem(text, made.rules[index], why) for why in _faults(search, index)]
+    problems += [_problem(text, made.rules[index], why) for index, why in refused.items()]
+    if search is not None:
+        problems += [_problem(text, made.rules[at], why) for at in mine for why in _faults(search, at)]
     notes = [note for note in reading.notes if note.name == name]
     order = sorted(dict.fromkeys(problems), key=lambda problem: problem.line)
     return Checked(name, len(mine), tuple(order), tuple(notes))
