@@ -8,16 +8,17 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from archiver import bundles
+from archiver import bundles, members
 from archiver.catalog import Catalog
 from archiver.errors import ArchiverError, NoSuchRunError
-from archiver.model import Record
+from archiver.model import Member, Receipt, Record
 from archiver.parallel import in_order
 from archiver.progress import Silent
 from archiver.scratch import Scratch
 
 if TYPE_CHECKING:
     from archiver.model.manifest import Manifest
+    from archiver.redact import FileRedactor
     from archiver.setup import Setup
 
 WORKERS: Final = 4
@@ -48,6 +49,21 @@ class Seen(Generic[T]):
     seq: int | None
     answer: T | None = None
     error: ArchiverError | None = None
+
+
+def receipt_of_today(opened: Opened, load: Callable[[bytes], FileRedactor]) -> Receipt:
+    """What is found in the members of a bundle now, although it was stored.
+
+    `load` makes a redactor with the key of a run, so that fingerprints are those of its placeholders.
+    """
+    folder = opened.scratch.path / "bundle"
+    found = tuple(
+        Member(entry.path, folder / entry.path, entry.size, entry.sha256, entry.mode)
+        for entry in opened.manifest.here()
+    )
+    transcript = members.document_in(folder).get("transcript")
+    dialect = str(transcript.get("dialect")) if isinstance(transcript, dict) else ""
+    return load(opened.redaction_key).stored(found, dialect, opened.scratch)
 
 
 def look(

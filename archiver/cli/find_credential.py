@@ -34,12 +34,14 @@ def find_credential(
     The value is read from standard input, or asked for at a terminal without being shown; one line end is
     not part of it. Each run's receipt knows its credentials by a fingerprint under the run's own key, so
     every bundle is opened; nothing of the value is printed or written. Its usual spellings count too: in
-    quotes, in base64, percent-encoded, a key with other line ends, `user:password` of a basic login.
+    quotes, in base64, percent-encoded, a key with other line ends, `user:password` of a basic login. What
+    redaction did not know when the run was saved is in no receipt; so the bundle is looked through for the
+    value itself, and `in clear` says that it is there for everybody who can open the bundle.
 
     Exits 0 when a run held it, 1 when none did, and with the code of the error when none did among those that
     could be opened.
 
-    In a pipe each line has: run, number, rule, kind, how often, places.
+    In a pipe each line has: run, number, rule, kind, how often, places, and `replaced` or `in clear`.
     """
     from archiver import find_credential as room
     from archiver.cli.progress import counted
@@ -55,7 +57,7 @@ def find_credential(
             count += 1
             if held.error is not None:
                 broken.append(held)
-            elif held.findings:
+            elif held.findings or held.clear:
                 found.append(held)
     code = 0 if found else max((one.error.exit_code for one in broken if one.error), default=1)
     _say(found, broken, count, code, as_json)
@@ -84,33 +86,42 @@ def _given() -> bytes:
 
 def _say(found: list[Held], broken: list[Held], count: int, code: int, as_json: bool) -> None:
     from archiver.cli import output, problems
-    from archiver.cli.text import command, counted
+    from archiver.cli.text import counted
 
     if as_json:
         output.document(_document(found, broken, count, code))
     else:
-        output.table(("RUN", "NO", "RULE", "KIND", "FOUND", "WHERE"), _rows(found), fold=("WHERE",))
+        output.table(_COLUMNS, _rows(found), fold=("WHERE",))
         if output.tty():
-            runs = len({held.run for held in found})
-            checkpoints = counted(count, "checkpoint")
-            output.line(
-                f"{counted(runs, 'run')} of {checkpoints} looked at held it."
-                if found
-                else f"None of {checkpoints} held it."
-            )
-            if found:
-                output.line(f"Next: rotate it; {command('archiver show', found[0].run)}")
+            _conclude(found, counted(count, "checkpoint"))
     if closed := sum(held.is_closed for held in broken):
         text = f"no identity at hand opens {counted(closed, 'checkpoint')}"
         output.problem("note", text, None, style="1;33")
     problems.report((f"run {one.run}{_number(one)}: {one.error}", one.error) for one in broken if one.error)
 
 
+_COLUMNS = ("RUN", "NO", "RULE", "KIND", "FOUND", "WHERE", "STORED")
+
+
+def _conclude(found: list[Held], checkpoints: str) -> None:
+    from archiver.cli import output
+    from archiver.cli.text import command, counted
+
+    if not found:
+        output.line(f"None of {checkpoints} held it.")
+        return
+    output.line(f"{counted(len({held.run for held in found}), 'run')} of {checkpoints} looked at held it.")
+    if any(held.clear for held in found):
+        output.line("`in clear`: whoever can open that bundle can read it there; it is never rewritten.")
+    output.line(f"Next: rotate it; {command('archiver show', found[0].run)}")
+
+
 def _rows(found: list[Held]) -> list[tuple[Any, ...]]:
     return [
-        (held.run, held.seq, one.rule, one.kind, one.count, ", ".join(one.places))
+        (held.run, held.seq, one.rule, one.kind, one.count, ", ".join(one.places), stored)
         for held in found
-        for one in held.findings
+        for stored, findings in (("replaced", held.findings), ("in clear", held.clear))
+        for one in findings
     ]
 
 
@@ -119,7 +130,12 @@ def _document(found: list[Held], broken: list[Held], count: int, code: int) -> d
 
     return {
         "found": [
-            {"run": held.run, "seq": held.seq, "findings": [one.document() for one in held.findings]}
+            {
+                "run": held.run,
+                "seq": held.seq,
+                "findings": [one.document() for one in held.findings],
+                "in_clear": [one.document() for one in held.clear],
+            }
             for held in found
         ],
         "checkpoints": count,

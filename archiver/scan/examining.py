@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from archiver import members
 from archiver.errors import ArchiverError, KeyUnavailableError
-from archiver.model import Member, Receipt
-from archiver.stored import Opened, look
+from archiver.model import Receipt
+from archiver.stored import Opened, look, receipt_of_today
 
 if TYPE_CHECKING:
     from archiver.redact import FileRedactor
@@ -40,15 +39,7 @@ def examine(
     """
 
     def scan(opened: Opened) -> Receipt:
-        folder = opened.scratch.path / "bundle"
-        found = tuple(
-            Member(entry.path, folder / entry.path, entry.size, entry.sha256, entry.mode)
-            for entry in opened.manifest.here()
-        )
-        document = members.document_in(folder)
-        transcript = document.get("transcript")
-        dialect = str(transcript.get("dialect")) if isinstance(transcript, dict) else ""
-        return load(opened.redaction_key).stored(found, dialect, opened.scratch)
+        return receipt_of_today(opened, load)
 
     for seen in look(setup, runs, scan, newest=newest):
         yield Checked(seen.run, seen.seq, seen.answer, seen.error)

@@ -6,6 +6,7 @@ import os
 import pty
 import random
 import string
+import subprocess
 import sys
 from pathlib import Path
 
@@ -71,6 +72,24 @@ def test_a_value_is_asked_for_without_showing_it(command: Command, home: Path) -
     assert os.waitstatus_to_exitcode(status) == 0, said
     assert b"github-token" in said
     assert TOKEN.encode() not in said
+
+
+def test_what_stands_in_clear_is_told_from_what_was_replaced(command: Command, home: Path) -> None:
+    bare = "".join(random.Random(12).choices(string.ascii_letters, k=20))
+    transcript = session(home / "work" / "s.jsonl", home / "work", said=f"it is {bare}")
+    assert command("archive", transcript, "--run-id", "r", terminal=True).code == 0
+
+    def asked(value: str) -> bytes:
+        return subprocess.run(
+            [sys.executable, "-c", PROGRAM.format("main", "main"), "find-credential"],
+            input=value.encode(),
+            stdout=subprocess.PIPE,
+            check=False,
+        ).stdout
+
+    rows = [line.split(b"\t") for line in asked(bare).splitlines()]
+    assert {(row[0], row[-1]) for row in rows} == {(b"r", b"in clear")}
+    assert asked(bare[::-1]) == b""
 
 
 def read_until(terminal: int, mark: bytes | None) -> bytes:
