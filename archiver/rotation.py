@@ -23,6 +23,8 @@ _SESSION: Final = "end the session or revoke the token at whoever issued it"
 _SIGNED: Final = "revoke the key that signed it, or see that the time it is good for is over"
 _HOOK: Final = "delete the webhook and make another"
 _REVOKE: Final = "revoke it where it was issued, make another, and see what it was used for since"
+_KNOWN: Final = "see there which one it is, change it wherever it is used, and see what it was used for since"
+_NOTHING: Final = "nothing to rotate, as it opens nothing by itself"
 
 _BY_WORD: Final[tuple[tuple[str, int, str], ...]] = (
     ("private-key", 0, _PAIR),
@@ -46,6 +48,14 @@ _FIRST: Final = (
 )
 """Beginnings of kinds that open a whole account, cluster or store of secrets, or that somebody named."""
 _LAST: Final = ("secret", "dense")
+_IDENTIFIERS: Final = frozenset(
+    (
+        *("age-recipient", "aws-account", "aws-arn", "email", "ip-address", "oauth-client-id"),
+        *("private-address", "private-host", "public-address", "ssh-public-key"),
+        *("storage-host", "storage-path", "tenant-host", "user-name"),
+    )
+)
+"""Kinds of the packs: what names something and opens nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +122,14 @@ def rank(kind: str) -> int:
         return 0
     if kind in _LAST:
         return 5
+    if kind in _IDENTIFIERS:
+        return 6
     return next((rank for word, rank, _ in _BY_WORD if word in kind), 1)
 
 
 def _step(kind: str) -> str:
+    if kind in _IDENTIFIERS:
+        return _NOTHING
+    if kind == "known-value":
+        return _KNOWN
     return next((step for word, _, step in _BY_WORD if word in kind), _REVOKE)

@@ -145,11 +145,12 @@ def finding(kind: str, number: int = 0, **more: Any) -> Finding:
 
 
 def test_the_worst_is_said_first() -> None:
-    kinds = ["secret", "cookie", "github-token", "aws-secret-key", "password", "private-key", "url-signature"]
+    kinds = ["email", "secret", "cookie", "github-token", "aws-secret-key", "password", "private-key"]
+    kinds.append("url-signature")
     said = [one.kind for one in rotations(map(finding, kinds))]
     assert said[:2] == ["aws-secret-key", "private-key"]
     assert said[2:4] == ["github-token", "password"]
-    assert said[-2:] == ["url-signature", "secret"]
+    assert said[-3:] == ["url-signature", "secret", "email"]
     assert [name for name, _ in by_rank({"secret": 9, "aws-secret-key": 1})] == ["aws-secret-key", "secret"]
 
 
@@ -168,6 +169,8 @@ def test_each_kind_says_what_to_do() -> None:
         ("url-password", "change the password"),
         ("jwt", "session"),
         ("npm-token", "revoke it"),
+        ("known-value", "see there which one it is"),
+        ("private-address", "nothing to rotate"),
     ):
         line = lines([finding(kind, about="what it is", places=("a line 1",))])[0]
         assert word in line
