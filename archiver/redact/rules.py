@@ -161,7 +161,11 @@ def _version(texts: tuple[Source, ...], disabled: tuple[str, ...], patterns: tup
 
 def _stamp(made: RuleSet, texts: tuple[Source, ...], version: str, patterns: tuple[OwnPattern, ...]) -> None:
     """What the receipt says of the rules in force."""
-    files = [(Path(source.name).name, hashlib.sha256(source.text.encode()).hexdigest()) for source in texts]
+    files = [
+        (Path(source.name).name, hashlib.sha256(source.text.encode()).hexdigest())
+        for source in texts
+        if source.pack != DEFAULT  # those of the package are told by the version alone
+    ]
     if patterns:
         files.append((SETTINGS, hashlib.sha256(repr(patterns).encode()).hexdigest()))
     made.version = version[:16]

@@ -92,7 +92,7 @@ class RuleSet:
     near: Near = field(default_factory=Near)
     version: str = ""
     files: tuple[tuple[str, str], ...] = ()
-    """Name and SHA-256 of each file of rules in force."""
+    """Name and SHA-256 of each file of rules in force beside those of the package: packs and one's own."""
     disabled: tuple[str, ...] = ()
     """Rules of the package that are left out."""
     known: bool = False
