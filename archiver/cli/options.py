@@ -73,6 +73,14 @@ def settings_of(
     return load(config_flag(config), flags)
 
 
+def refuse_empty(paths: list[str]) -> None:
+    """An empty path, mostly a variable of the shell that is not set, would be the current folder."""
+    from archiver.errors import UsageError
+
+    if "" in paths:
+        raise UsageError("one of the paths is empty", remedy="name a file or folder; `.` is the current one")
+
+
 def open_for(
     need: Literal["read", "write"],
     config: Path | None,

@@ -9,7 +9,8 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
@@ -23,6 +24,19 @@ if TYPE_CHECKING:
 PIPE_CLOSED = 141
 """The exit code of a program that wrote into a closed pipe, as shells know it (128 + SIGPIPE)."""
 _SLICE = 1 << 20
+_hidden: Callable[[], AbstractContextManager[None]] = nullcontext
+"""Takes the display of progress away while something is printed."""
+
+
+@contextmanager
+def beside(hidden: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+    """A display stands at the terminal meanwhile, and `hidden` takes it away while something is printed."""
+    global _hidden  # noqa: PLW0603  # there is one terminal
+    before, _hidden = _hidden, hidden
+    try:
+        yield
+    finally:
+        _hidden = before
 
 
 def tty() -> bool:
@@ -84,7 +98,9 @@ def table(
     if used:
         from archiver.cli.rich_table import show
 
-        show([columns[at] for at in used], [[cells[at] for at in used] for cells in texts], cut, fold, middle)
+        shown = [[cells[at] for at in used] for cells in texts]
+        with _hidden():
+            show([columns[at] for at in used], shown, cut, fold, middle)
 
 
 def facts(pairs: Sequence[tuple[str, object]]) -> None:
@@ -130,6 +146,14 @@ def labelled(label: str, style: str, name: str, texts: Sequence[object]) -> None
         first = " " * beside
 
 
+def folded(before: str, text: object) -> None:
+    """Text folded to the width of the terminal, behind a mark and below its own beginning."""
+    width = max(30, shutil.get_terminal_size().columns - len(before))
+    for one in textwrap.wrap(safe_text(text), width, break_on_hyphens=False, break_long_words=False):
+        _write(sys.stdout, f"{before}{one}\n")
+        before = " " * len(before)
+
+
 def problem(kind: str, text: str, remedy: str | None, *, style: str = "1;31") -> None:
     """What went wrong and what to do next, on standard error."""
     first, *rest = safe_lines(text)
@@ -154,7 +178,8 @@ def flush() -> None:
 
 def _write(stream: TextIO, text: str) -> None:
     try:
-        stream.write(text)
+        with _hidden() if stream.isatty() else nullcontext():
+            stream.write(text)
     except OSError as error:
         failed(stream, error)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from archiver.cli import output
 from archiver.progress import Progress, Silent
 
 if TYPE_CHECKING:
@@ -24,14 +25,19 @@ def shown(as_json: bool = False) -> Iterator[Progress]:
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
     from rich.progress import Progress as Bars
 
-    with Bars(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        console=Console(file=sys.stderr),
-        transient=True,
-    ) as bars:
+    with (
+        Bars(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            console=Console(file=sys.stderr),
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        ) as bars,
+        _given_way(bars),
+    ):
         yield _Shown(bars)
 
 
@@ -50,9 +56,31 @@ def counted(what: str, as_json: bool = False) -> Iterator[Callable[[], None]]:
         TextColumn("{task.completed:,.0f} {task.description}", markup=False),
         console=Console(file=sys.stderr),
         transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
     ) as bars:
         task = bars.add_task(what, total=None)
-        yield lambda: bars.advance(task)
+        with _given_way(bars):
+            yield lambda: bars.advance(task)
+
+
+@contextmanager
+def _given_way(bars: Bars) -> Iterator[None]:
+    """Have what is printed at the terminal meanwhile stand above the display.
+
+    rich would do that by taking standard output over, and writes what goes into a file to the terminal then.
+    """
+
+    @contextmanager
+    def hidden() -> Iterator[None]:
+        bars.stop()
+        try:
+            yield
+        finally:
+            bars.start()
+
+    with output.beside(hidden):
+        yield
 
 
 class _Shown:

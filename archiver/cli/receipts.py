@@ -37,12 +37,29 @@ def rotate(receipt: Receipt) -> None:
         if output.tty():
             output.line("No credentials found.")
         return
-    say = output.line if output.tty() else output.note
-    output.heading("Rotate these")
+    bullets(lines(receipt.findings))
+
+
+def bullets(steps: list[str]) -> None:
+    """What to rotate, one a line; at a terminal folded under its bullet."""
     if not output.tty():
-        say("rotate these:")
-    for one in lines(receipt.findings):
-        say(f"- {one}")
+        output.note("rotate these:")
+        for one in steps:
+            output.note(f"- {one}")
+        return
+    output.heading("Rotate these")
+    for one in steps:
+        output.folded("- ", one)
+
+
+def not_searched(receipt: Receipt) -> None:
+    """Known values that were not searched for, and files of them that could not be read, by their names."""
+    for name in receipt.too_short:
+        text = f"the value of {name} is too short or too common to search for"
+        output.problem("note", text, None, style="1;33")
+    for unread in receipt.unread:
+        text = f"what stands in {unread}; it was not searched for"
+        output.problem("note", text, None, style="1;33")
 
 
 def rotations(receipt: Receipt) -> list[dict[str, Any]]:

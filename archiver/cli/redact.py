@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from archiver.cli.options import ConfigOption, JsonOption, settings_of
+from archiver.cli.options import ConfigOption, JsonOption, refuse_empty, settings_of
 
 if TYPE_CHECKING:
     from archiver.scan import Copied
@@ -35,9 +35,12 @@ def redact(
     nothing is written over unless asked, and no link is followed. Last comes redaction-receipt.json,
     so where it lies, everything is there. The key of the placeholders is random and forgotten.
 
+    Rules and known values are those of a scan. Names of people and machines stay unless packs are asked for:
+    `ARCHIVER_REDACTION__PACKS=emails,hosts,identifiers archiver redact …`. Look at a copy before you send it.
+
     Exits 0 when everything was copied or left out for a reason, else with the code of what went wrong.
 
-    In a pipe each line has: copied or left out, name, reason.
+    In a pipe each line has: copied (with --dry-run: would copy) or left out, name, reason.
     """
     from archiver import scan as room
     from archiver.cli import output, problems
@@ -45,8 +48,11 @@ def redact(
     from archiver.config.paths import absolute
     from archiver.scan.loading import redactor_of
 
-    redactor = redactor_of(settings_of(config))
+    refuse_empty(paths)
+    settings = settings_of(config)
     with shown(as_json) as progress:
+        progress.stage("read the rules")  # after a change they are compiled first, which takes seconds
+        redactor = redactor_of(settings)
         copied = room.redact(
             paths, absolute(into), redactor, overwrite=overwrite, dry_run=dry_run, progress=progress
         )
@@ -61,8 +67,9 @@ def redact(
 
 def _say(copied: Copied, into: Path, dry_run: bool) -> None:
     from archiver.cli import output
-    from archiver.cli.receipts import rotate, table
+    from archiver.cli.receipts import not_searched, rotate, table
     from archiver.cli.text import counted
+    from archiver.scan.copying import RECEIPT
 
     if output.tty():
         would = "would be copied" if dry_run else "copied"
@@ -70,14 +77,19 @@ def _say(copied: Copied, into: Path, dry_run: bool) -> None:
         table(copied.receipt)
     else:
         for name in copied.files:
-            output.row(("copied", name, ""))
+            output.row(("would copy" if dry_run else "copied", name, ""))
         for left in copied.receipt.left_out:
             output.row(("left out", left.member, left.reason))
     for left in copied.receipt.left_out:
         output.problem("warning", f"{left.member} was left out: {left.reason}", None, style="1;33")
     for one in copied.skipped:
         output.problem("note", f"{one.name} was passed over: {one.why}", None, style="1;33")
+    not_searched(copied.receipt)
     rotate(copied.receipt)
+    if output.tty() and copied.files and not dry_run:
+        output.line(
+            f"Next: look at the copies before you send them. {RECEIPT} names rules and files; keep it."
+        )
 
 
 def _document(copied: Copied) -> dict[str, Any]:

@@ -55,24 +55,33 @@ def rules_list(
 ) -> None:
     """List the rules of redaction: those in force, or those of the packs named.
 
-    In a pipe each line has: id, kind, what it is, where its format is stated, number of forms, pack, file.
+    In a pipe each line has: id, kind, what it is, where its format is stated, number of forms, pack, file; at
+    a terminal the two after the third are left out, and files that are not your own.
     """
     from archiver.cli import output
     from archiver.redact import rules
+    from archiver.redact.rules import OWN
 
     chosen = _chosen(config, pack, rule_file)
     found = [rule for rule in rules.load(chosen).rules if _asked(rule, pack, search)]
     if as_json:
         output.document({"rules": [_document(rule) for rule in found]})
         return
-    output.table(
-        ("ID", "KIND", "WHAT", "SOURCE", "FORMS", "PACK", "FILE"),
-        [
-            (one.id, one.kind, one.about, one.source, one.formats, one.pack, Path(one.origin).name)
-            for one in found
-        ],
-        cut=("SOURCE", "WHAT"),
-    )
+    if not output.tty():
+        for one in found:
+            output.row((one.id, one.kind, one.about, one.source, one.formats, one.pack, _file(one)))
+    elif found:
+        output.table(
+            ("ID", "KIND", "WHAT", "PACK", "FILE"),
+            [(one.id, one.kind, one.about, one.pack, _file(one) if one.pack == OWN else "") for one in found],
+            cut=("WHAT", "KIND"),
+        )
+    else:
+        output.line("No rule fits.")
+
+
+def _file(rule: Rule) -> str:
+    return Path(rule.origin).name
 
 
 def _chosen(config: Path | None, packs: list[str] | None, files: list[Path] | None) -> Chosen:
@@ -129,6 +138,7 @@ def rules_check(
     In a pipe each line has: problem or note, file, line (0 where it is not known), what it says.
     """
     from archiver.cli import output
+    from archiver.cli.text import counted
     from archiver.redact.rule_check import check
 
     checked = check(str(file), _text_of(file))
@@ -139,7 +149,8 @@ def rules_check(
             output.problem("error", _at(problem.name, problem.line, problem.message), None)
         for note in checked.notes:
             output.problem("note", _at(note.name, note.line, note.message), None, style="1;33")
-        output.line(f"{file}: {checked.rules} rules, {len(checked.problems)} problems")
+        rules, problems = counted(checked.rules, "rule"), counted(len(checked.problems), "problem")
+        output.line(f"{file}: {rules}, {problems}")
     else:
         for kind, listed in (("problem", checked.problems), ("note", checked.notes)):
             for one in listed:

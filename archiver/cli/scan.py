@@ -14,6 +14,7 @@ from archiver.cli.options import (
     StoreOption,
     WritersOption,
     open_for,
+    refuse_empty,
     settings_of,
 )
 
@@ -50,9 +51,10 @@ def scan(
     """Say what credentials are in files, or in what is stored, without archiving anything.
 
     Prints the receipt: rules, counts, places and fingerprints under a key of this scan alone, and what has to
-    be rotated; never a value. Folders are walked without following links; packed files are looked into as
-    far as possible. With --stored every bundle is opened and scanned with the rules and known values of
-    today: what an older version has missed is found.
+    be rotated; never a value. Rules and packs of the configuration are used, and values that are known from
+    the environment and from files of credentials, such as `.env` in the current folder. Folders are walked
+    without following links; packed files are looked into as far as possible. With --stored every bundle is
+    opened and scanned with the rules and known values of today: what an older version has missed is found.
 
     Exits 0 when nothing was found, 1 when something was, and with the code of the error when a file or a
     bundle could not be read.
@@ -71,8 +73,10 @@ def scan(
         raise UsageError(
             "nothing was named to be scanned", remedy="name files or folders, `-`, or say --stored"
         )
-    if newest:
-        raise UsageError("--newest is about what is stored", remedy="say --stored too, or leave it out")
+    given = {"--newest": newest, "--store": store, "--identity": identity, "--writers": writers}
+    for flag in (name for name, value in given.items() if value):
+        raise UsageError(f"{flag} is about what is stored", remedy="say --stored too, or leave it out")
+    refuse_empty(names)
     scanned = _scan(names, config, quiet or as_json)
     if as_json:
         from archiver.cli import output
@@ -89,9 +93,11 @@ def _scan(names: list[str], config: Path | None, silent: bool) -> Scanned:
     from archiver.cli.progress import shown
     from archiver.scan.loading import redactor_of
 
-    redactor = redactor_of(settings_of(config))
+    settings = settings_of(config)
     given = _standard_input() if "-" in names else None
     with shown(silent) as progress:
+        progress.stage("read the rules")  # after a change they are compiled first, which takes seconds
+        redactor = redactor_of(settings)
         return room.scan(dict.fromkeys(names), redactor, standard_input=given, progress=progress)
 
 
@@ -109,7 +115,7 @@ def _standard_input() -> Bytes:
 
 def _say(scanned: Scanned) -> None:
     from archiver.cli import output
-    from archiver.cli.receipts import rotate, table
+    from archiver.cli.receipts import not_searched, rotate, table
     from archiver.cli.text import counted, size
 
     receipt = scanned.receipt
@@ -119,6 +125,7 @@ def _say(scanned: Scanned) -> None:
             f"{counted(receipt.rules, 'rule')} in force, version {receipt.rules_version}, {receipt.engine}."
         )
     table(receipt)
+    not_searched(receipt)
     for one in scanned.unseen:
         output.problem("note", f"{one.name}: {one.why}", None, style="1;33")
     passed = scanned.skipped
@@ -127,7 +134,8 @@ def _say(scanned: Scanned) -> None:
     if len(passed) > _FEW:
         text = f"{len(passed) - _FEW} more were passed over; --json names them"
         output.problem("note", text, None, style="1;33")
-    rotate(receipt)
+    if scanned.files or not scanned.problems:
+        rotate(receipt)
 
 
 _FEW = 10

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from archiver.cli import output
 
 if TYPE_CHECKING:
+    from archiver.model import Receipt
     from archiver.scan import Checked
     from archiver.setup import Setup
 
@@ -33,6 +34,7 @@ class _Told:
         self._as_json = as_json
         self._count = 0
         self._closed = 0
+        self._last: Receipt | None = None
         self._found: list[Checked] = []
         self._broken: list[Checked] = []
 
@@ -44,6 +46,7 @@ class _Told:
             self._broken.append(checked)
             return
         self._count += 1
+        self._last = checked.receipt or self._last
         if checked.receipt is None or not checked.receipt.findings:
             return
         self._found.append(checked)
@@ -54,6 +57,7 @@ class _Told:
     def end(self) -> int:
         """Say what is left to say; returns the exit code."""
         from archiver.cli import problems
+        from archiver.cli.receipts import not_searched
         from archiver.cli.text import counted
 
         code = self._code()
@@ -63,6 +67,8 @@ class _Told:
             if output.tty():
                 found = counted(len(self._found), "checkpoint")
                 output.line(f"{counted(self._count, 'checkpoint')} scanned, {found} with credentials.")
+            if self._last is not None:
+                not_searched(self._last)  # known values are the same for all
             self._advise()
         if self._closed:
             count = counted(self._closed, "checkpoint")
@@ -79,23 +85,25 @@ class _Told:
         return 1 if self._found else 0
 
     def _advise(self) -> None:
+        from archiver.cli.receipts import bullets
         from archiver.cli.text import command
         from archiver.rotation import lines
 
         findings = [one for checked in self._found if checked.receipt for one in checked.receipt.findings]
         if not findings:
             return
-        say = output.line if output.tty() else output.note
-        output.heading("Rotate these")
-        if not output.tty():
-            say("rotate these:")
-        for one in lines(findings):
-            say(f"- {one}")
-        say(
+        bullets(lines(findings))
+        advice = (
             "A stored bundle is never rewritten: whoever has an identity can read it. Rotate these first; "
             "`archiver archive` of the same transcript stores it anew without these."
         )
-        say(f"next: {command('archiver show', self._found[0].run)}")
+        following = f"next: {command('archiver show', self._found[0].run)}"
+        if output.tty():
+            output.folded("", advice)
+            output.line(following)
+        else:
+            output.note(advice)
+            output.note(following)
 
     def _document(self, code: int) -> dict[str, Any]:
         from archiver.cli.program import described

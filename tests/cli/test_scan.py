@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from .conftest import PROGRAM, Command
 from .test_commands import session
 
@@ -90,6 +92,63 @@ def test_what_stands_in_clear_is_told_from_what_was_replaced(command: Command, h
     rows = [line.split(b"\t") for line in asked(bare).splitlines()]
     assert {(row[0], row[-1]) for row in rows} == {(b"r", b"in clear")}
     assert asked(bare[::-1]) == b""
+
+
+def test_a_file_gets_what_is_found_also_when_messages_go_to_a_terminal(command: Command, home: Path) -> None:
+    bare = "q7W" + "".join(random.Random(13).choices(string.ascii_letters + string.digits, k=21))
+    transcript = session(home / "work" / "s.jsonl", home / "work", said=f"it is {bare}")
+    assert command("archive", transcript, "--run-id", "r", terminal=True).code == 0
+    terminal, child = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format("main", "main"), "scan", "--stored"],
+        env={**os.environ, "DEPLOY_PASSWORD": bare},
+        stdout=subprocess.PIPE,
+        stderr=child,
+        check=False,
+    )
+    os.close(child)
+    said = read_until(terminal, None)
+    os.close(terminal)
+    assert done.stdout.startswith(b"r\t1\tknown-value\t"), said
+    assert b"known-value\t" not in said
+    assert b"rotate these:" in said
+
+
+def test_mistakes_in_what_is_named_are_said(command: Command, home: Path) -> None:
+    Path("a.txt").write_text(f"token {TOKEN}")
+    for arguments, said in (
+        (("scan", ""), "one of the paths is empty"),
+        (("redact", "", "--into", "out"), "one of the paths is empty"),
+        (("scan", "a.txt", "--store", "s"), "--store is about what is stored"),
+        (("scan", "a.txt", "-i", "x"), "--identity is about what is stored"),
+    ):
+        done = command(*arguments)
+        assert done.code == 2
+        assert said in done.err
+    missing = command("scan", "b.txt", terminal=True)
+    assert missing.code == 2
+    assert "No credentials found" not in missing.out
+
+
+def test_a_plan_is_told_from_copies(command: Command, home: Path) -> None:
+    Path("a.txt").write_text(f"token {TOKEN}")
+    assert command("redact", "a.txt", "--into", "out", "--dry-run").rows == [["would copy", "a.txt", "-"]]
+    assert command("redact", "a.txt", "--into", "out").rows == [["copied", "a.txt", "-"]]
+
+
+def test_known_values_that_are_too_short_are_named(
+    command: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("a.txt").write_text("nothing")
+    monkeypatch.setenv("MY_TOKEN", "abc")
+    for arguments in (("scan", "a.txt"), ("redact", "a.txt", "--into", "out")):
+        assert "the value of MY_TOKEN is too short" in command(*arguments).err
+
+
+def test_what_to_rotate_is_folded_at_a_narrow_terminal(command: Command, home: Path) -> None:
+    Path("a.txt").write_text(f"token {TOKEN}")
+    said = command("scan", "a.txt", terminal=True, columns=50).out.split("Rotate these")[1]
+    assert max(map(len, said.splitlines())) <= 50
 
 
 def read_until(terminal: int, mark: bytes | None) -> bytes:
