@@ -15,19 +15,16 @@ from itertools import accumulate
 from archiver import jsonio
 from archiver.redact import views
 from archiver.redact.edits import Edit, settle
-from archiver.redact.engine import Hit
 from archiver.redact.exact import ExactMatcher
 from archiver.redact.finder import SEPARATOR, Finder
 from archiver.redact.streams import Streams
-from archiver.redact.tokens import Leaf, Path, Walk, decode, string_around, string_at
+from archiver.redact.tokens import Leaf, Path, Walk
 from archiver.transcripts import seals
 
 Opaque = Callable[[Path], bool]
 KNOWN_PART = -1
 """The number of a trigger that is no expression's: something may be a known value."""
 _DEEPEST = 6
-_MANY = 500
-_LONGEST_NAME = 128
 _BATCH = 256 << 10
 _NESTED_LIMIT = 32 << 20
 _AN_ID = 256
@@ -52,65 +49,9 @@ class Documents:
         """
         return settle(self._walk(text, ends, opaque, (), rules, 0), self._finder)
 
-    def suspicious(self, text: bytes, hits: list[Hit], depth: int = 0) -> bool:
-        """False when it is certain that `edits` would find nothing, which is far cheaper to know.
-
-        `hits` are triggers in the raw text, ascending; `KNOWN_PART` is the number of all that may be a known
-        value. A trigger inside a string matters only if that string, decoded, holds a secret.
-        """
-        if len(hits) > _MANY or self._streams.edits(text, hits=hits):
-            return True
-        done = 0
-        before: tuple[int, int] | None = None
-        for end, number in hits:
-            if end <= done:
-                continue
-            place = string_around(text, end)
-            if place is None:
-                last, is_inside = string_at(text, end, done)
-                before = last or before
-                done = before[1] if before is not None else 0
-                if not is_inside:
-                    if self._speaks(text, before, number):
-                        return True
-                    continue
-                place = last
-            if place is None:
-                continue
-            before, done = place, place[1]
-            if self._is_suspicious(text[place[0] : done], depth):
-                return True
-        return False
-
-    def _speaks(self, text: bytes, before: tuple[int, int] | None, number: int) -> bool:
-        """True when a trigger that ends behind a string may be about keys and values: a walk will tell."""
-        if number == self._finder.stream:
-            return False
-        if number != self._finder.name or before is None:
-            return True
-        name = decode(text[slice(*before)])
-        says = self._assigned.names.says
-        return any(says(one.decode("utf-8", "surrogatepass")) for one in (name, name.removeprefix(b"--")))
-
-    def _is_suspicious(self, token: bytes, depth: int) -> bool:
-        """True for a string in which something would be found, or that says something of other strings."""
-        data = decode(token)
-        # That do a name written with escapes, and the kind of a manifest.
-        if data == b"Secret" or (len(data) <= _LONGEST_NAME and b"\\u" in token):
-            return True
-        if self._is_nested(data, depth):
-            return self.suspicious(data, self._hits(data), depth + 1)
-        hits = self._finder.hits(data)
-        return bool(
-            self._exact.find(data)
-            or (hits and (self._finder.confirm(data, hits) or self._streams.edits(data, hits=hits)))
-            or any(self._finder.find(view.data) for view in views.views(data))
-        )
-
-    def _hits(self, data: bytes) -> list[Hit]:
-        return sorted({*self._finder.hits(data), *((end, KNOWN_PART) for end in self._exact.ends(data))})
-
-    def _is_nested(self, data: bytes, depth: int) -> bool:
+    @staticmethod
+    def is_nested(data: bytes, depth: int) -> bool:
+        """True for a string that is JSON itself and is read as such."""
         if depth >= _DEEPEST or len(data) > _NESTED_LIMIT or not _looks_nested(data):
             return False
         try:
@@ -179,9 +120,9 @@ class Documents:
         self, text: bytes, leaf: Leaf, opaque: Opaque, rules: bool, depth: int, found: list[Edit]
     ) -> bool:
         """Look into a string that is JSON itself; False when it is none."""
-        if not self._is_nested(leaf.data, depth):
+        if not self.is_nested(leaf.data, depth):
             return False
-        ends = sorted({end for end, _ in self._hits(leaf.data)})
+        ends = sorted({end for end, _ in self._finder.hits(leaf.data)}.union(self._exact.ends(leaf.data)))
         judge = opaque if seals.may_hold_items(leaf.path) else _never
         inner = self._walk(leaf.data, ends, judge, leaf.path, rules, depth + 1) if ends else []
         found.extend(

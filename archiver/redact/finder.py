@@ -65,17 +65,28 @@ class Finder:
         breaks = [*_broken(heads), _STREAM]
         expressions = [*rules.expressions, *self._coded.expressions, *breaks]
         self._engine = Engine(expressions)
-        self.stream = expressions.index(_STREAM)
-        """Number of the trigger of records of a stream, and (`name`) of names that say secret."""
-        self.name = 0
         self._escapes = Engine([WRITTEN])
         self._confirmed = len(rules.expressions)
         self._looks_behind = self._confirmed + self._coded.looks_behind
         self._decoded = self._confirmed + len(self._coded.expressions)
+        self.stream = expressions.index(_STREAM)
+        """Number of the trigger of records of a stream, and (`name`) of names that say secret."""
+        self.name = 0
+        self.bounded = frozenset(
+            {
+                *(at for at, owner in enumerate(rules.owners) if owner < 0 or self._is_bounded(at, owner)),
+                *range(self._decoded, self.stream),
+            }
+        )
+        """Numbers of triggers behind and before which no confirmer looks farther than the value reaches."""
         self._specific = [rule.specific for rule in rules.rules]
         self._bare = rules.index("encoded-secret")
         self.flood = len(rules.rules)
         """Rule index of a region with more triggers than are confirmed."""
+
+    def _is_bounded(self, number: int, rule: int) -> bool:
+        """True for the trigger of a form."""
+        return self.rules.costs[number] <= _CHEAP and bool(self.rules.rules[rule].forms)
 
     def hits(self, data: bytes) -> list[Hit]:
         """Every trigger in raw JSON text or decoded text, by an offset in what it is about."""

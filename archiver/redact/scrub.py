@@ -19,6 +19,7 @@ from archiver.redact.edits import Edit, settle
 from archiver.redact.engine import Hit
 from archiver.redact.exact import ExactMatcher
 from archiver.redact.finder import Finder
+from archiver.redact.glance import Glance
 from archiver.redact.ledger import KNOWN, Ledger
 from archiver.redact.negatives import is_scrambled
 from archiver.redact.reuse import Known, Names, to_scan
@@ -73,6 +74,7 @@ class Scrubber:
         if names is not None and not decode_all:
             self._reuse = Known(names, finder.rules if rules else None, *exact.parted())
         self._documents = Documents(finder, exact)
+        self._glance = Glance(finder, exact, self._documents)
         self._texts = Texts(finder, exact, rules=rules)
         self._streams = Streams(finder, exact)
         self._plain: dict[str, bool] = {}
@@ -207,7 +209,7 @@ class Scrubber:
         if not hits:
             return []
         alone = rules and not self._decode_all and not self._exact.ends(line)
-        if alone and not self._documents.suspicious(line, hits):
+        if alone and not self._glance.suspicious(line, hits):
             return []
         ends = sorted({end for end, _ in hits})
         item: list[Any] = []

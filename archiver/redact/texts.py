@@ -14,6 +14,7 @@ from archiver.redact.edits import Edit, settle
 from archiver.redact.engine import Hit
 from archiver.redact.exact import ExactMatcher
 from archiver.redact.finder import Finder
+from archiver.redact.glance import Glance
 from archiver.redact.streams import Streams
 from archiver.redact.tokens import Path
 
@@ -29,6 +30,7 @@ class Texts:
         self._exact = exact
         self._rules = rules
         self._documents = Documents(finder, exact)
+        self._glance = Glance(finder, exact, self._documents)
         self._streams = Streams(finder, exact)
 
     def edits(self, data: bytes) -> list[Edit]:
@@ -66,7 +68,7 @@ class Texts:
                 yield Edit(start, end, span.rule, value, ())
 
     def _document(self, line: bytes, hits: list[Hit]) -> list[Edit]:
-        if self._rules and not self._exact.ends(line) and not self._documents.suspicious(line, hits):
+        if self._rules and not self._exact.ends(line) and not self._glance.suspicious(line, hits):
             return []
         return self._documents.edits(line, None, _no_opaque, rules=self._rules)
 

@@ -194,21 +194,32 @@ _BACKSLASH: Final = 0x5C
 
 
 def string_around(text: bytes, end: int) -> tuple[int, int] | None:
-    """The string token (quotes included) in which a match ends, or None when that is not certain.
-
-    A quote after one of `_OPENS` is not escaped. If no other unescaped quote follows it up to `end`, it is
-    the last one before; and it opens a string unless what follows is punctuation between strings.
-    """
-    opening = text.rfind(b'"', 0, end)
-    while opening > 0 and text[opening - 1] not in _OPENS:
-        opening = text.rfind(b'"', 0, opening)
-    if opening <= 0:
+    """The string token (quotes included) in which a match ends, or None when that is not certain."""
+    opening = opening_before(text, end, 0)
+    if opening is None or opening < 0:
         return None
-    behind = _BEHIND.match(text, opening + 1)
-    if behind is None or behind.end() == len(text) or text[behind.end()] in _PUNCTUATION:
-        return None
-    closing = _closing(text, behind.end())
+    closing = _closing(text, opening + 1)
     return (opening, closing + 1) if closing >= end else None
+
+
+def opening_before(text: bytes, end: int, floor: int) -> int | None:
+    """The quote that opens the string in which a match ends; -1 where no quote stands behind `floor`.
+
+    None where that is not certain. The last quote that is not escaped is the one: it opens a string if it
+    stands behind one of `_OPENS`, unless what follows it is punctuation between strings.
+    """
+    quote = end
+    while (quote := text.rfind(b'"', floor, quote)) > 0:
+        before = quote
+        while before > 0 and text[before - 1] == _BACKSLASH:
+            before -= 1
+        if (quote - before) % 2:
+            continue
+        behind = _BEHIND.match(text, quote + 1)
+        at = behind.end() if behind is not None else len(text)
+        opens = before == quote and text[quote - 1] in _OPENS
+        return quote if opens and at < len(text) and text[at] not in _PUNCTUATION else None
+    return -1 if floor > 0 and quote < 0 else None
 
 
 _BEHIND = re.compile(rb"[ \t\r\n]*")
