@@ -152,6 +152,16 @@ def test_every_key_can_be_set_by_its_variable(monkeypatch: pytest.MonkeyPatch) -
         ("[store]\nid = 'ABC'\n", "store.id: String should match", "docs/"),
         ("[redaction]\npacks = ['mails']\n", "redaction.packs: Input should be 'emails'", "docs/"),
         ("[[redaction.patterns]]\nid = 'x'\n", "redaction.patterns: pattern 'x' needs either", "docs/"),
+        (
+            "[[redaction.patterns]]\nid = 'x'\npatern = 'y'\n",
+            "a table of 'redaction.patterns' has no field 'patern'",
+            "docs/",
+        ),
+        (
+            "[[redaction.patterns]]\nid = 'X'\nform = 'y'\n",
+            "redaction.patterns.id: String should match",
+            "docs/",
+        ),
     ],
 )
 def test_errors_of_the_file_name_file_and_key(tmp_path: Path, text: str, message: str, remedy: str) -> None:

@@ -20,7 +20,7 @@ from pydantic_settings import SettingsError
 
 from archiver.config.homes import config_home
 from archiver.config.paths import absolute, is_file
-from archiver.config.settings import PATHS, Settings, file_values, leaves
+from archiver.config.settings import PATHS, PatternSettings, Settings, file_values, leaves
 from archiver.errors import ConfigError
 
 FILE_NAME = "archiver.toml"
@@ -152,6 +152,10 @@ def _explained(
     key = tuple(part for part in first["loc"] if isinstance(part, str))
     known = {".".join(name) for name, _ in leaves()}
     dotted = ".".join(key)
+    field = ""
+    if key[:-1] and ".".join(key[:-1]) in known:  # a table among those that are the key's value
+        *above, field = key
+        key, dotted = tuple(above), ".".join(above)
     while key and dotted not in known and not any(name.startswith(f"{dotted}.") for name in known):
         if first["type"] == "extra_forbidden":
             break
@@ -163,9 +167,13 @@ def _explained(
         where = f"environment variable {name}"
     else:
         where = str(path) if _at(from_file, key) is not _ABSENT else "defaults"
+    if first["type"] == "extra_forbidden" and field:
+        return ConfigError(f"{where}: a table of {dotted!r} has no field {field!r}", remedy=DOCUMENTATION)
     if first["type"] == "extra_forbidden":
         return ConfigError(f"{where}: there is no key {dotted!r}", remedy=_like(dotted, known | _sections()))
     message = first["msg"].removeprefix("Value error, ")
+    if field in PatternSettings.model_fields:
+        dotted = f"{dotted}.{field}"
     return ConfigError(f"{where}: {dotted}: {message}", remedy=DOCUMENTATION)
 
 
