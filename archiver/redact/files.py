@@ -7,7 +7,7 @@ anything else in windows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from archiver import jsonio
 from archiver.model import LeftOut, Member, Receipt
 from archiver.redact.exact import ExactMatcher
 from archiver.redact.file_forms import DOCUMENT_LIMIT, Bytes, Held, Shape, is_json, parsed
-from archiver.redact.members import MemberScan
+from archiver.redact.members import MemberScan, whole_lines
 from archiver.redact.raw import RawPass
 from archiver.redact.redactor import Redactor
 from archiver.redact.scrub import ItemOpaque, Scrubber, never
@@ -80,7 +80,7 @@ class FileRedactor(Redactor):
         """What is found in the members of a bundle."""
         opaque = get_dialect(dialect if dialect in DIALECTS else detect.OPAQUE).opaque
         scrubber = Scrubber(self._finder, ExactMatcher(self._registered), self._ledger)
-        scan = MemberScan(scrubber, opaque, scratch)
+        scan = MemberScan(scrubber, opaque, scratch, foreign=True)
         for member in members:
             made = scan.scan(member)
             if made is not None and made is not member and isinstance(made.source, Path):
@@ -127,7 +127,7 @@ class _Lines:
         self._number = 1
 
     def all_of(self, source: Bytes) -> None:
-        for block in whole_lines(source):
+        for block in whole_lines(source.blocks()):
             done = start = 0
             while start < len(block):
                 stop = block.find(b"\n", start) + 1 or len(block)
@@ -146,20 +146,6 @@ class _Lines:
     def _text(self, line: bytes) -> None:
         self._write(self._scrubber.text(line, f"{self._place} line {self._number}"))
         self._number += line.count(b"\n")
-
-
-def whole_lines(source: Bytes) -> Iterator[bytes]:
-    """The bytes in blocks that end with a line, but for the last."""
-    held: list[bytes] = []
-    for block in source.blocks():
-        cut = block.rfind(b"\n") + 1
-        if cut:
-            yield b"".join((*held, block[:cut]))
-            held = [block[cut:]] if cut < len(block) else []
-        else:
-            held.append(block)
-    if held:
-        yield b"".join(held)
 
 
 def _is_document(source: Bytes) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from archiver import jsonio
 from archiver.model import LeftOut, Member
 from archiver.redact import streams
+from archiver.redact.file_forms import is_json
 from archiver.redact.raw import RawPass
 from archiver.redact.scrub import ItemOpaque, Scrubber
 from archiver.scratch import Scratch
@@ -43,7 +44,11 @@ def state_opaque(path: tuple[str | int, ...], item: Any) -> bool:
 class MemberScan:
     """Scans members and rewrites those that hold a secret."""
 
-    def __init__(self, scrubber: Scrubber, opaque: ItemOpaque, scratch: Scratch) -> None:
+    def __init__(
+        self, scrubber: Scrubber, opaque: ItemOpaque, scratch: Scratch, *, foreign: bool = False
+    ) -> None:
+        """`foreign`: others made the members, so that lines may be no JSON whatever a name says."""
+        self._foreign = foreign
         self._scrubber = scrubber
         self._opaque = opaque
         self._scratch = scratch
@@ -66,7 +71,7 @@ class MemberScan:
         return None
 
     def _content(self, member: Member) -> Member | None:
-        if member.path.endswith(".jsonl"):
+        if member.path.endswith(".jsonl") and not (self._foreign and _is_broken(member)):
             return self._lines(member)
         document = self._document(member)
         if document is not None:
@@ -125,6 +130,11 @@ class MemberScan:
         return Member(member.path, made.path, made.size, made.sha256, member.mode)
 
 
+def _is_broken(member: Member) -> bool:
+    """True for lines that are not all JSON."""
+    return not all(is_json(line) for block in line_blocks(member) for line in block.split(b"\n"))
+
+
 def _in_memory(member: Member, data: bytes) -> Member:
     return Member(member.path, data, len(data), hashlib.sha256(data).hexdigest(), member.mode)
 
@@ -141,15 +151,20 @@ def blocks(member: Member) -> Iterator[bytes]:
 
 def line_blocks(member: Member) -> Iterator[bytes]:
     """The bytes of a member in blocks of whole lines."""
-    rest = b""
-    for block in blocks(member):
-        if b"\n" not in block:
-            rest += block
+    return whole_lines(blocks(member))
+
+
+def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The bytes in blocks that end with a line, but for the last, and between which no stream goes on."""
+    held: list[bytes] = []
+    for chunk in chunks:
+        held.append(chunk)
+        if b"\n" not in chunk:
             continue
-        block = rest + block  # noqa: PLW2901 - what was left of the last one belongs before it
+        block = b"".join(held)
         cut = streams.whole_streams(block[: block.rfind(b"\n") + 1])
         if cut:
             yield block[:cut]
-        rest = block[cut:]
-    if rest:
+        held = [block[cut:]]
+    if rest := b"".join(held):
         yield rest
