@@ -17,7 +17,7 @@ from archiver.redact.engine import Expression
 from archiver.redact.views.mapped import Mapped
 
 _BYTES: Final = 14
-HEX: Final = Expression(rb"[^0-9a-fA-F](?:[2-7][0-9a-fA-F]|0[9aAdD]){%d}" % _BYTES)
+HEX: Final = Expression(rb"(?:^|[^0-9a-fA-F])(?:[2-7][0-9a-fA-F]|0[9aAdD]){%d}" % _BYTES)
 PADDED: Final = Expression(
     rb"[A-Za-z0-9+/_\-]{18}=(?:[\"'`\\ \t\r\n,;|<>)\]}&]|=[\"'`\\ \t\r\n,;|<>)\]}&]|==)"
 )
