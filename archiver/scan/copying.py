@@ -146,21 +146,26 @@ def _apart(paths: Sequence[str], into: Path) -> Path:
         for other_text, other in reals:
             if path == other or path in other.parents or other in path.parents:
                 raise UsageError(
-                    f"{safe_name(text)} and {safe_name(other_text)} are the same, or one lies in the other",
+                    f"{_shown(text)} and {_shown(other_text)} are the same, or one lies in the other",
                     remedy="name every file once",
                 )
         if path == into or path in into.parents:
             raise UsageError(
-                f"the folder of --into lies in {safe_name(text)}, of which copies are made",
+                f"the folder of --into lies in {_shown(text)}, of which copies are made",
                 remedy="choose a folder elsewhere",
             )
         if into in path.parents:
             raise UsageError(
-                f"{safe_name(text)} lies in the folder of --into", remedy="choose a folder elsewhere"
+                f"{_shown(text)} lies in the folder of --into", remedy="choose a folder elsewhere"
             )
         reals.append((text, path))
     _demand_names_apart(paths)
     return into
+
+
+def _shown(path: str) -> str:
+    """A path as it was given, with what no terminal can show escaped."""
+    return "/".join(step if step in (".", "..") else safe_name(step) for step in path.split("/"))
 
 
 def _demand_names_apart(paths: Sequence[str]) -> None:

@@ -34,6 +34,13 @@ def test_rules_are_listed(command: Command, home: Path) -> None:
     assert "identifiers" in refused.err
 
 
+def test_a_narrow_list_keeps_what_a_rule_is(command: Command, home: Path) -> None:
+    shown = command("rules", "list", "--search", "slack-token", terminal=True, columns=80).out
+    assert "Slack " in shown
+    assert "http" not in shown
+    assert "No rule fits" in command("rules", "list", "--search", "no such rule", terminal=True).out
+
+
 def test_a_file_is_checked(command: Command, home: Path) -> None:
     good, bad = home / "good.toml", home / "bad.toml"
     good.write_text(RULE)

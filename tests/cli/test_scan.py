@@ -119,6 +119,7 @@ def test_mistakes_in_what_is_named_are_said(command: Command, home: Path) -> Non
     for arguments, said in (
         (("scan", ""), "one of the paths is empty"),
         (("redact", "", "--into", "out"), "one of the paths is empty"),
+        (("redact", "a.txt", ".", "--into", "../out"), "error: . and a.txt are the same"),
         (("scan", "a.txt", "--store", "s"), "--store is about what is stored"),
         (("scan", "a.txt", "-i", "x"), "--identity is about what is stored"),
     ):
