@@ -72,6 +72,8 @@ class Finder:
         self.stream = expressions.index(_STREAM)
         """Number of the trigger of records of a stream, and (`name`) of names that say secret."""
         self.name = 0
+        self.written = self._confirmed
+        """Number of the trigger of escapes of printable ASCII, behind which a text shows only when decoded."""
         self.bounded = frozenset(
             {
                 *(at for at, owner in enumerate(rules.owners) if owner < 0 or self._is_bounded(at, owner)),
