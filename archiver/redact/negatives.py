@@ -11,7 +11,7 @@ _NOTHING = re.compile(
     (?:[*x.\-_#?=~+]|\xe2\x80\xa2)* | [A-Za-z]?(.)\1{3,}
     | \$\{?[A-Za-z_]\w*[}:]?.* | %\w+% | [!&*@][A-Za-z_]+ | (?:%[sdrv]|\{[^{}]*\})
     | (?:null|none|nil|true|false|undefined|string|str|bytes|any|optional|required|default|empty|unset|n/?a)
-    | AWS4-HMAC-SHA256 | (?:0x)?0+ | \#[0-9a-f]{3,8}
+    | AWS4-HMAC-SHA256 | .{4,120}/aws4_request | (?:0x)?0+ | 0x[0-9a-f]{1,10} | secret(?:str|bytes|string) | \#[0-9a-f]{3,8}
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
@@ -30,13 +30,15 @@ _FILLER = re.compile(
     rb"EXAMPLE|([0#.\-_])\1{9,}|A{26}|\[REDACTED:|[xX*]{6}|(?i:example|placeholder|redacted|your[_\-]|change_?me)"
 )
 _UUID = re.compile(rb"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+_NAMED = re.compile(rb"(?=\w*[0-9])[a-z][a-z0-9]*(?:_[a-z0-9]+)*_(?:password|passwd|secret|token|key|pass)")
+"""A variable that holds a secret: `pkcs12_password`."""
 _PATH = re.compile(rb"(?:[A-Za-z]:)?[.~]{0,2}[/\\]?[\w.\-@]+(?:[/\\][\w.\-@*]+)+/?|[.~]{0,2}/[\w.\-]*")
 _ROOTED = re.compile(
     rb"(?:~|\.{1,2}|[A-Za-z]:)[/\\]"
     rb"|/(?:home|Users|tmp|var|etc|usr|opt|run|app|mnt|root|data|srv|dev|proc|work|private)/"
 )
 _DOTTED = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::|->|\?\.)[A-Za-z_][A-Za-z0-9_]*)+")
-_CALL = re.compile(rb"[A-Za-z_][\w.]*\(")
+_CALL = re.compile(rb"[A-Za-z_][\w.]*(?:\(|\[[\w\"'])")
 _WORDY = re.compile(rb"[A-Z]?[a-z]*[0-9]{0,2}|[A-Z]+[0-9]{0,2}|[0-9]{1,4}")
 _SPLIT = re.compile(rb"[^A-Za-z0-9]+")
 _LONG_NAME, _FEW_NUMBERS = 20, 3
@@ -94,9 +96,15 @@ def is_dotted(value: bytes) -> bool:
 
 def is_code(value: bytes) -> bool:
     """UUIDs, dates, versions, paths, file names, dotted names and calls."""
-    if _UUID.fullmatch(value) or _MOMENT.fullmatch(value) or is_dotted(value) or _FILE.fullmatch(value):
+    if (
+        _UUID.fullmatch(value)
+        or _MOMENT.fullmatch(value)
+        or is_dotted(value)
+        or _FILE.fullmatch(value)
+        or _NAMED.fullmatch(value)
+    ):
         return True
-    if b"://" in value or b"()" in value or value[-1:] == b"(" or (b"(" in value and _CALL.match(value)):
+    if b"://" in value or b"()" in value or value[-1:] == b"(" or _CALL.match(value):
         return True
     if _PATH.fullmatch(value) is None:
         return False

@@ -9,15 +9,15 @@ from archiver.redact import judge
 
 Places = tuple[tuple[int, int], ...]
 
-_PEM_HEAD = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-{5}")
-_PEM_END = re.compile(rb"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-{5}")
+_PEM_HEAD = re.compile(rb"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+_PEM_END = re.compile(rb"-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 _PEM_BREAK = rb"(?:\\{0,7}[nr]|[\r\n])"
 _PEM_JUNK = rb"(?:[ \t>+|#*\"',:\-]|\xe2\x86\x92|\xe2\x94\x82|[0-9]{1,6}(?=[ \t]*(?:\xe2\x86\x92|[:|\t ])))*"
 _PEM_LEAD = rb"(?:[\"',+ ]*+" + _PEM_BREAK + rb")*" + _PEM_JUNK
 _PEM_FOLLOWS = rb"(?=\\|[\r\n\"'\x00 ]|-----|\Z)"
 _PEM_LINE = re.compile(
     _PEM_LEAD
-    + rb"(?:(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset)[^\n\\]{0,200}|[A-Za-z0-9+/]{32,}={0,2})"
+    + rb"(?:(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|Subject|kdf|salt|type)[^\n\\]{0,200}|[A-Za-z0-9+/]{32,}={0,2})"
     + _PEM_FOLLOWS
 )
 # The last line is short: it ends in padding, or nothing else stands on it.
@@ -104,7 +104,9 @@ def _pairs(key: bytes, pairs: Iterable[re.Match[bytes]]) -> list[tuple[int, int]
 
 _HEADER = re.compile(rb"[ \t]*[\"']?[^\n\"'\\\x00]*+")
 _COOKIE = re.compile(rb"(?P<name>[A-Za-z0-9_.\-]{1,64})=(?P<secret>[^\s;,\"'\\\x00]{8,4096})")
-_SESSION = re.compile(rb"sess|sid|auth|token|jwt|login|remember|user", re.IGNORECASE)
+_SESSION = re.compile(
+    rb"sess|sid|auth|token|jwt|login|logged|remember|user|asp|identity|ticket", re.IGNORECASE
+)
 
 
 def cookie(data: bytes, end: int) -> Places:

@@ -30,7 +30,20 @@ _BARE = re.compile(
 )
 _WHOLE = re.compile(rb"(?P<secret>[^\s\"'`\\\x00]{4,4096})")
 _STARTS_ALONE = re.compile(rb"(?:^|[\s:\x00>+|]|\\n|\xe2\x86\x92|m)\Z")
-_ARGUMENT = re.compile(_SPACES + _OPENING + rb"[\"']?(?P<secret>[^\n\x00\"'`]{4,1024}?)(?<!\\)[\"']?(?P=q)")
+_VALUE_KEY = rb"(?:\\{0,7}[\"']value\\{0,7}[\"'][ \t]{0,4}:)?"
+_ARGUMENT = re.compile(
+    _SPACES
+    + _VALUE_KEY
+    + _SPACES
+    + _OPENING
+    + rb"[\"']?(?P<secret>[^\n\x00\"'`]{4,1024}?)(?<!\\)[\"']?(?P=q)(?![ \t]{0,4}:)"
+)
+_RESOURCE = re.compile(rb"arn:[a-z\-]{3,12}:[a-z0-9\-]{2,30}:[a-z0-9\-]{0,20}:[^\s:]{0,30}:\Z")
+_ARN_REACH = 120
+"""Bytes; in a name of a resource of AWS, `secret:` says what the resource is."""
+_LISTED = re.compile(rb"[\"'`][ \t\r\n]{0,40},[ \t\r\n]{0,40}(?P<q>[\"'`])[\w.:@\-]{1,60}(?P=q)[ \t]{0,4},\Z")
+_LIST_REACH = 160
+"""Bytes; a name that another string comes before is one of a list, and so is what comes after it."""
 _ELEMENT = re.compile(
     _SPACES + rb"(?:<!\[CDATA\[)?(?P<secret>[^<>\s\\\x00]{4,4096})(?:\]\]>)?" + _SPACES + rb"<\\{0,7}/"
 )
@@ -46,6 +59,8 @@ class Value(NamedTuple):
 
 def after_sign(data: bytes, end: int, name: int) -> Value | None:
     """The value after `=` or `:`; `name` is the length of the name before the sign."""
+    if _RESOURCE.search(data, max(0, end - name - _ARN_REACH), end - 1 - name) is not None:
+        return None
     match = _QUOTED.match(data, end)
     if match is not None:
         return Value(*match.span("secret"), literal=True)
@@ -62,7 +77,10 @@ def after_sign(data: bytes, end: int, name: int) -> Value | None:
 def next_argument(data: bytes, end: int) -> Value | None:
     """The string after a comma: `define('NAME', 'value')`, `setProperty("name", "value")`."""
     match = _ARGUMENT.match(data, end)
-    return None if match is None else Value(*match.span("secret"), literal=True)
+    if match is None:
+        return None
+    listed = _LISTED.search(data, max(0, end - _LIST_REACH), end) is not None
+    return Value(*match.span("secret"), literal=not listed)
 
 
 def in_element(data: bytes, end: int) -> Value | None:
