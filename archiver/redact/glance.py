@@ -112,7 +112,7 @@ class Glance:
         ]
         data = decode(b'"%b"' % part) if b"\\" in part else part
         told = None
-        if b"\\\\" not in part and all(number != self._finder.written for _, number in inside):
+        if b"\\" not in data and all(number != self._finder.written for _, number in inside):
             told = _moved(part, start, inside)
         if told is None:
             told = self._finder.hits(data)

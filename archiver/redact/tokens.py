@@ -208,20 +208,27 @@ def opening_before(text: bytes, end: int, floor: int) -> int | None:
     None where that is not certain. The last quote that is not escaped is the one: it opens a string if it
     stands behind one of `_OPENS`, unless what follows it is punctuation between strings.
     """
-    quote = end
-    while (quote := text.rfind(b'"', floor, quote)) > 0:
-        before = quote
-        while before > 0 and text[before - 1] == _BACKSLASH:
-            before -= 1
-        if (quote - before) % 2:
-            continue
-        behind = _BEHIND.match(text, quote + 1)
-        at = behind.end() if behind is not None else len(text)
-        opens = before == quote and text[quote - 1] in _OPENS
-        return quote if opens and at < len(text) and text[at] not in _PUNCTUATION else None
-    return -1 if floor > 0 and quote < 0 else None
+    step = _STEP
+    while True:
+        low = max(floor, end - step)
+        while low > 0 and text[low - 1] == _BACKSLASH:
+            low -= 1
+        part = text[low:end]
+        if b'\\"' in part:
+            part = part.replace(b"\\\\", b"__").replace(b'\\"', b"__")
+        quote = low + part.rfind(b'"')
+        if quote >= low:
+            break
+        if low <= floor:
+            return -1 if floor > 0 else None
+        step *= 16
+    behind = _BEHIND.match(text, quote + 1)
+    at = behind.end() if behind is not None else len(text)
+    opens = quote > 0 and text[quote - 1] in _OPENS
+    return quote if opens and at < len(text) and text[at] not in _PUNCTUATION else None
 
 
+_STEP: Final = 1_024
 _BEHIND = re.compile(rb"[ \t\r\n]*")
 _PUNCTUATION: Final = b',:}]"'
 """What stands behind a string, not at the beginning of one that is looked into."""

@@ -100,6 +100,8 @@ _USER = re.compile(
     rb"[\"'`\])]{0,3}\s{0,24}(?:=>|:=|={1,3}|:|,)\s{0,24}\\{0,3}[\"'`]?(?P<user>[^\s\"'`;,\\(){}]{2,80})",
     re.IGNORECASE,
 )
+_USER_WORDS = (b"user", b"uid", b"login", b"account", b"mail")
+"""One of them is in all that `_USER` matches; to look for them takes a tenth of the time."""
 _SERVER = re.compile(
     rb"(?:server|data ?source|host|database|initial catalog|provider|driver|dsn|address)\s{0,2}=",
     re.IGNORECASE,
@@ -116,8 +118,10 @@ _START_REACH = 32
 
 def place_of(data: bytes, end: int, value: Value, name: str) -> Place | None:
     """What the text around says of a value that is not random; `end` is the end of the trigger."""
-    before = data[max(0, data.rfind(b"\0", 0, end) + 1, end - _USER_REACH) : end]
-    user = _USER.search(before)
+    low = max(0, end - _USER_REACH)
+    before = data[max(low, data.rfind(b"\0", low, end) + 1) : end]
+    lower = before.lower()
+    user = _USER.search(before) if any(word in lower for word in _USER_WORDS) else None
     if value.literal and _COMPARED.match(data, end - 2):
         return "paired"
     if value.literal:

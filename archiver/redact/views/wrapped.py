@@ -20,6 +20,8 @@ _BACK: Final = 64
 _SLACK: Final = 2
 """Characters by which the last of two lines may be longer: the first may have lost blanks at its ends."""
 _DIGITS = re.compile(rb"[0-9]+")
+_GUTTER = re.compile(rb"[ \t]*[0-9+\-><#|*;/]")
+_SPACE, _RETURN, _DELETE = b" \r\x7f"
 _TOKEN = re.compile(rb"[!-~\x80-\xff]")
 _NAMED = re.compile(rb"[A-Za-z_][\w.\-]*(?:[:=](?![=\s]|\Z)|:\s)")
 
@@ -70,6 +72,7 @@ class _Line(NamedTuple):
 
     start: int
     text: int
+    """-1 while nobody has asked for it."""
     end: int
     after: int
     """Where the next line starts; -1 for the last one."""
@@ -97,37 +100,57 @@ def wrapped(data: bytes, ends: Iterable[int]) -> Iterator[Wrapped]:
 def _group(data: bytes, done: int, at: int) -> list[_Line]:
     """The lines around an offset that belong together."""
     lines = [_line(data, data.rfind(b"\n", done, at) + 1 or done)]
+    if not _may_go_on(data, lines[0].start, done) and not _may_go_on(data, lines[0].after, done):
+        return lines
     while len(lines) < _BACK and lines[0].start > done:
         before = _line(data, data.rfind(b"\n", done, lines[0].start - 1) + 1 or done)
         pair = _joined(data, before, lines[0])
         if pair is None or (len(lines) > 1 and pair[0].width != lines[0].width):
             break
         lines[:1] = pair
-    full = lines[0].width if len(lines) > 1 else lines[-1].width
+    full = lines[0].width if len(lines) > 1 else -1
     while lines[-1].after > 0:
         pair = _joined(data, lines[-1], _line(data, lines[-1].after))
-        if pair is None or lines[-1].width != full:
+        if pair is None or (len(lines) > 1 and lines[-1].width != full):
             break
         full = pair[0].width if len(lines) == 1 else full
         lines[-1:] = pair
     return lines
 
 
+def _may_go_on(data: bytes, at: int, done: int) -> bool:
+    """False when a line that begins here surely does not go on with a token of the line before it."""
+    if at <= done or at >= len(data):
+        return False
+    last = data[at - 2] if data[at - 2] != _RETURN else data[at - 3]
+    if last <= _SPACE or last == _DELETE:
+        return False
+    # A line that begins with a blank may still go on behind a gutter.
+    return data[at] > _SPACE or _GUTTER.match(data, at) is not None
+
+
 def _line(data: bytes, start: int) -> _Line:
     after = data.find(b"\n", start)
     end = len(data) if after < 0 else after
     end -= data[end - 1 : end] == b"\r" and end > start
-    lead = LEAD.match(data, start, end)
-    return _Line(start, lead.end() if lead else start, end, after + 1)
+    return _Line(start, -1, end, after + 1)
+
+
+def _with_text(data: bytes, line: _Line) -> _Line:
+    lead = LEAD.match(data, line.start, line.end) if line.text < 0 else None
+    return line if lead is None else line._replace(text=lead.end())
 
 
 def _joined(data: bytes, one: _Line, other: _Line) -> tuple[_Line, _Line] | None:
     """Both lines, as far as they are text, when the second goes on where the first is broken; else None."""
+    last = data[one.end - 1 : one.end]
+    if _TOKEN.match(last) is None or other.start == other.end or one.start == one.end:
+        return None
+    one, other = _with_text(data, one), _with_text(data, other)
     gutter = _DIGITS.sub(b"0", data[one.start : one.text].lstrip())
     if gutter.strip() == b"" or gutter != _DIGITS.sub(b"0", data[other.start : other.text].lstrip()):
         one, other = one._replace(text=one.start), other._replace(text=other.start)
-    last, first = data[one.end - 1 : one.end], data[other.text : other.text + 1]
-    if _TOKEN.match(last) is None or _TOKEN.match(first) is None or other.width == 0:
+    if _TOKEN.match(data[other.text : other.text + 1]) is None or other.width == 0:
         return None
     if last == b"\\":
         return one, other
