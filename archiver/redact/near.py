@@ -31,13 +31,16 @@ _SEPARATOR: Final = dict.fromkeys(map(ord, " _.-"), r"[ _.\-]?")
 
 _ACCESS = "(?:key|token|secret|passw|pwd|cred|auth|access|private|bearer)"
 _TAIL = r"[a-z0-9_]{0,12}(?:\sis|\swas)?"
-_SIGN = r"(?:\\*[\"'`:=>,.\-\s(\[|_]|\\+[nrt]?)"
-_SIGNS = _SIGN + "{1,12}"
-_APART = r"(?:\\*[\"'`:=>,\s(\[|]|\\+[nrt]?)" + _SIGN + "{0,11}"
+_MARK = r"[\"'`:=>,.\-\s(\[|_\\]"
+_SIGN = rf"(?:{_MARK}|\\[nrt])"
+_MORE = _SIGN + "*"
+"""Signs, as many as there are: counting them would cost the engine more than going on does."""
+_SIGNS = _SIGN + _MORE
+_APART = r"(?:[\"'`:=>,\s(\[|\\]|\\[nrt])" + _MORE
 """Signs that do not only join words: `claude-opus-4-5-20251101` is one name."""
 _CHAR = r"[A-Za-z0-9+/_\-]"
 _BEGIN = r"[A-Za-z0-9+/_\-=.~:]"
-_ASSIGNED = rf"[\"'\s\\]{{0,4}}[:=]{_SIGN}{{0,12}}"
+_ASSIGNED = rf"[\"'\s\\]*[:=]{_MORE}"
 _AFTER_ACCESS = f"{_ACCESS}{_TAIL}(?:{_SIGNS}{_CHAR}{{0,15}}[0-9]{_BEGIN}{{10}}|{_ASSIGNED}{_CHAR}{{24}})"
 """A word of access and a value, in Vectorscan's syntax; it also matches where quotes and line ends are
 escaped. The provider's word is looked for only where this is: a thousand words in the database would halve

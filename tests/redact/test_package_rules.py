@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import random
 from collections import Counter
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from archiver.errors import RedactionUnavailableError
 from archiver.redact import Chosen, rules
 from archiver.redact.examples import must_match, must_not_match
+from archiver.redact.finder import Finder
 from archiver.redact.forms import Form, FormError
 from archiver.redact.rule_check import check_package
 from archiver.redact.rules import PACKS
@@ -57,3 +60,14 @@ def test_a_literal_of_one_character_does_not_fire_along_a_run_of_it(tmp_path: Pa
     trigger, widths = form.trigger()
     assert trigger.endswith(b"BCDEFGHIJKLMNOPQRSTUVWXYZ]")
     assert widths == tuple(range(29, 21, -1))
+
+
+def test_a_web_key_is_seen_however_often_its_quotes_are_escaped(finder: Finder) -> None:
+    text = '{"kty":"EC","d":"' + Form.parse("{url:41}7x").sample(random.Random(1)) + '"}'
+    rule = finder.rules.index("web-key")
+    for depth in range(4):
+        owners = {
+            finder.rules.owners[n] for _, n in finder.hits(text.encode()) if n < len(finder.rules.owners)
+        }
+        assert rule in owners, depth
+        text = json.dumps(text)
