@@ -17,7 +17,7 @@ from archiver.errors import ArchiverError, InputNotFoundError, RefusedError, Usa
 from archiver.model import Receipt
 from archiver.progress import Progress, Silent
 from archiver.redact import FileRedactor, Looked
-from archiver.scan.inputs import STANDARD_INPUT, Entry, Problem, Said, entries, top, unreadable
+from archiver.scan.inputs import STANDARD_INPUT, Entry, Problem, Said, as_given, entries, top, unreadable
 from archiver.scan.target import Target
 from archiver.scan.work import Seen, Work
 from archiver.scratch import Scratch
@@ -146,26 +146,21 @@ def _apart(paths: Sequence[str], into: Path) -> Path:
         for other_text, other in reals:
             if path == other or path in other.parents or other in path.parents:
                 raise UsageError(
-                    f"{_shown(text)} and {_shown(other_text)} are the same, or one lies in the other",
+                    f"{as_given(text)} and {as_given(other_text)} are the same, or one lies in the other",
                     remedy="name every file once",
                 )
         if path == into or path in into.parents:
             raise UsageError(
-                f"the folder of --into lies in {_shown(text)}, of which copies are made",
+                f"the folder of --into lies in {as_given(text)}, of which copies are made",
                 remedy="choose a folder elsewhere",
             )
         if into in path.parents:
             raise UsageError(
-                f"{_shown(text)} lies in the folder of --into", remedy="choose a folder elsewhere"
+                f"{as_given(text)} lies in the folder of --into", remedy="choose a folder elsewhere"
             )
         reals.append((text, path))
     _demand_names_apart(paths)
     return into
-
-
-def _shown(path: str) -> str:
-    """A path as it was given, with what no terminal can show escaped."""
-    return "/".join(step if step in (".", "..") else safe_name(step) for step in path.split("/"))
 
 
 def _demand_names_apart(paths: Sequence[str]) -> None:

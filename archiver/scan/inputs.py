@@ -111,7 +111,7 @@ def entries(paths: Iterable[str]) -> Iterator[Entry | Said | Problem]:
         elif stat.S_ISREG(mode):
             yield Entry(path.name, path, named=True)
         else:
-            yield Said(safe_name(text), _kind(mode))
+            yield Problem(safe_name(text), _no_file(text, mode))
 
 
 def _is_among(real: str, before: list[str], all_of_them: list[str]) -> bool:
@@ -185,9 +185,22 @@ def _kind(mode: int) -> str:
     return "a device"
 
 
+def as_given(path: str) -> str:
+    """A path as it was given, with what no terminal can show escaped."""
+    return "/".join(step if step in (".", "..") else safe_name(step) for step in path.split("/"))
+
+
+def _no_file(path: str, mode: int) -> InputNotFoundError:
+    """Who names a pipe wants to know what is in it: that it was passed over would read as "nothing found"."""
+    return InputNotFoundError(
+        f"{as_given(path)} is {_kind(mode)}, and only files and folders are read by name",
+        remedy="`archiver scan -` reads standard input",
+    )
+
+
 def unreadable(name: str, error: OSError | ValueError) -> InputNotFoundError:
     """What cannot be read, as a typed error."""
     reason = error.strerror if isinstance(error, OSError) else str(error)
     return InputNotFoundError(
-        f"{safe_name(name)} cannot be read: {reason}", remedy="check the path and who may read it"
+        f"{as_given(name)} cannot be read: {reason}", remedy="check the path and who may read it"
     )

@@ -116,7 +116,10 @@ def test_a_file_gets_what_is_found_also_when_messages_go_to_a_terminal(command: 
 
 def test_mistakes_in_what_is_named_are_said(command: Command, home: Path) -> None:
     Path("a.txt").write_text(f"token {TOKEN}")
+    os.mkfifo("pipe")
     for arguments, said in (
+        (("scan", "pipe"), "pipe is a named pipe"),
+        (("scan", "../b.txt"), "error: ../b.txt cannot be read"),
         (("scan", ""), "one of the paths is empty"),
         (("redact", "", "--into", "out"), "one of the paths is empty"),
         (("redact", "a.txt", ".", "--into", "../out"), "error: . and a.txt are the same"),
