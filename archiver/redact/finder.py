@@ -73,7 +73,7 @@ class Finder:
         """Number of the trigger of records of a stream, and (`name`) of names that say secret."""
         self.name = 0
         self.written = self._confirmed
-        """Number of the trigger of escapes of printable ASCII, behind which a text shows only when decoded."""
+        """Number of the trigger of escapes of printable ASCII: what is behind them shows only when decoded."""
         self.bounded = frozenset(
             {
                 *(at for at, owner in enumerate(rules.owners) if owner < 0 or self._is_bounded(at, owner)),

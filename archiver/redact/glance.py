@@ -16,7 +16,7 @@ from archiver.redact.engine import Hit
 from archiver.redact.exact import ExactMatcher
 from archiver.redact.finder import Finder
 from archiver.redact.streams import Streams
-from archiver.redact.tokens import decode, opening_before, string_around, string_at
+from archiver.redact.tokens import decode, opening_before, string_around, string_at, unescaped
 
 _MANY: Final = 500
 _LONGEST_NAME: Final = 128
@@ -25,8 +25,7 @@ _BEFORE: Final = 1_024
 """Raw bytes before a trigger, and (`_BEHIND`) behind it, that a confirmer of bounded sight may look at."""
 _BEHIND: Final = 4_096
 _LONGEST_RUN: Final = 8_192
-_INSIDE = re.compile(rb'[^"\\]*+(?:\\(?:u[0-9a-fA-F]{4}|[^u])[^"\\]*+)*+', re.DOTALL)
-"""The text of a string token, up to its closing quote or to an escape that is cut in two."""
+_ESCAPE = re.compile(rb"\\(?:u[0-9a-fA-F]{4}|[^u])", re.DOTALL)
 _RUN = re.compile(rb"[A-Za-z0-9+/=_\-.%~:]*+")
 _JSON_HEAD = re.compile(rb"(?:[ \t\r\n]|\\[nrt])*(?:[{\[]|\\u)")
 _QUOTE, _BACKSLASH = b'"\\'
@@ -50,36 +49,31 @@ class Glance:
         """
         if len(hits) > _MANY or self._streams.edits(text, hits=hits):
             return True
+        bounded = self._finder.bounded
         done = 0
-        before: tuple[int, int] | None = None
+        before = (0, 0)
         for at, (end, number) in enumerate(hits):
             if end <= done:
                 continue
-            if number in self._finder.bounded and (around := _around(text, hits, at, self._finder.bounded)):
+            around = _around(text, hits, at, bounded) if number in bounded else None
+            if around is not None:
                 start, stop, done = around
-                if self._tells(text, start, stop, hits):
-                    return True
-                continue
-            place = string_around(text, end)
-            if place is None:
-                last, is_inside = string_at(text, end, before[1] if before is not None else 0)
-                before = last or before
-                if not is_inside:
-                    if self._speaks(text, before, number):
-                        return True
-                    continue
-                place = last
-            if place is not None:
-                before, done = place, place[1]
-                if self._is_suspicious(text, place, hits, depth):
-                    return True
+                found = self._tells(text, start, stop, hits)
+            else:
+                place, is_inside = _string(text, end, before)
+                before = place
+                found = is_inside and self._is_suspicious(text, place, hits, depth)
+                found = found or (not is_inside and self._speaks(text, place, number))
+                done = max(done, place[1])
+            if found:
+                return True
         return False
 
-    def _speaks(self, text: bytes, before: tuple[int, int] | None, number: int) -> bool:
+    def _speaks(self, text: bytes, before: tuple[int, int], number: int) -> bool:
         """True when a trigger that ends behind a string may be about keys and values: a walk will tell."""
         if number == self._finder.stream:
             return False
-        if number != self._finder.name or before is None:
+        if number != self._finder.name or before == (0, 0):
             return True
         name = decode(text[slice(*before)])
         return any(
@@ -106,15 +100,11 @@ class Glance:
 
     def _tells(self, text: bytes, start: int, stop: int, hits: list[Hit]) -> bool:
         """True for a part of a string in which the rules find something."""
-        part = text[start:stop]
         inside = hits[
             bisect_right(hits, (start, len(hits))) : bisect_right(hits, (stop, self._finder.stream))
         ]
-        data = decode(b'"%b"' % part) if b"\\" in part else part
-        told = None
-        if b"\\" not in data and all(number != self._finder.written for _, number in inside):
-            told = _moved(part, start, inside)
-        if told is None:
+        data, told = _decoded(text[start:stop], start, inside)
+        if told is None or b"\\" in data or any(number == self._finder.written for _, number in told):
             told = self._finder.hits(data)
             if any(self._finder.find(view.data) for view in views.views(data)):
                 return True
@@ -125,26 +115,39 @@ class Glance:
         return sorted({*self._finder.hits(data), *((end, KNOWN_PART) for end in self._exact.ends(data))})
 
 
-def _moved(part: bytes, start: int, hits: list[Hit]) -> list[Hit] | None:
-    """Triggers in a part of a string token, by their ends in the decoded text; None where one cuts an escape.
+def _string(text: bytes, end: int, before: tuple[int, int]) -> tuple[tuple[int, int], bool]:
+    """The string token in which a match ends, and True; or the last one before its end, and False.
+
+    `before` is a token that ends before it, or (0, 0).
+    """
+    place = string_around(text, end)
+    if place is not None:
+        return place, True
+    last, is_inside = string_at(text, end, before[1])
+    return last or before, is_inside
+
+
+def _decoded(part: bytes, start: int, hits: list[Hit]) -> tuple[bytes, list[Hit] | None]:
+    """A part of a string token, decoded, and the triggers in it; None where one of them cuts an escape.
 
     That they are all that a scan of the decoded text would give is what triggers are made for.
     """
+    hits = [(end - start, number) for end, number in hits if number != KNOWN_PART and end > start]
+    if b"\\" not in part:
+        return part, hits
     moved: list[Hit] = []
+    pieces: list[bytes] = []
     at = size = 0
-    for end, number in hits:
-        stop = end - start
-        if number == KNOWN_PART or stop <= 0:
-            continue
-        piece = part[at:stop]
-        if b"\\" in piece:
-            try:
-                piece = decode(b'"%b"' % piece)
-            except ValueError:
-                return None
-        at, size = stop, size + len(piece)
-        moved.append((size, number))
-    return moved
+    try:
+        for stop, number in hits:
+            if stop > at:
+                pieces.append(decode(b'"%b"' % part[at:stop]))
+                at, size = stop, size + len(pieces[-1])
+            moved.append((size, number))
+        pieces.append(decode(b'"%b"' % part[at:]))
+    except ValueError:
+        return decode(b'"%b"' % part), None
+    return b"".join(pieces), moved
 
 
 def _around(text: bytes, hits: list[Hit], at: int, bounded: frozenset[int]) -> tuple[int, int, int] | None:
@@ -177,10 +180,15 @@ def _around(text: bytes, hits: list[Hit], at: int, bounded: frozenset[int]) -> t
 
 def _stop(text: bytes, start: int, limit: int) -> int | None:
     """Where to end a part of a string: at its end, or past a limit where no token is cut; None: nowhere."""
-    stop = _INSIDE.match(text, start, limit).end()  # type: ignore[union-attr]  # it matches anything
-    if stop < limit:
-        return stop if stop < len(text) else None
-    stop = _RUN.match(text, stop, stop + _LONGEST_RUN).end()  # type: ignore[union-attr]
+    part = unescaped(text[start:limit])
+    stop = start + part.find(b'"')
+    if stop >= start:
+        return stop
+    stop = start + len(part)
+    escape = part.rfind(b"\\", -_LONGEST_ESCAPE)
+    if escape >= 0 and _ESCAPE.match(part, escape) is None:
+        return start + escape
+    stop = _RUN.match(text, stop, stop + _LONGEST_RUN).end()  # type: ignore[union-attr]  # it matches anything
     while stop < len(text) and text[stop] & 0xC0 == 0x80:
         stop += 1
     return stop if stop < min(limit + _LONGEST_RUN, len(text)) else None

@@ -213,10 +213,7 @@ def opening_before(text: bytes, end: int, floor: int) -> int | None:
         low = max(floor, end - step)
         while low > 0 and text[low - 1] == _BACKSLASH:
             low -= 1
-        part = text[low:end]
-        if b'\\"' in part:
-            part = part.replace(b"\\\\", b"__").replace(b'\\"', b"__")
-        quote = low + part.rfind(b'"')
+        quote = low + unescaped(text[low:end]).rfind(b'"')
         if quote >= low:
             break
         if low <= floor:
@@ -229,6 +226,7 @@ def opening_before(text: bytes, end: int, floor: int) -> int | None:
 
 
 _STEP: Final = 1_024
+_LONGEST_STEP: Final = 1 << 20
 _BEHIND = re.compile(rb"[ \t\r\n]*")
 _PUNCTUATION: Final = b',:}]"'
 """What stands behind a string, not at the beginning of one that is looked into."""
@@ -250,13 +248,25 @@ def string_at(text: bytes, end: int, start: int) -> tuple[tuple[int, int] | None
 
 
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-_REST = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 
 
 def _closing(text: bytes, at: int) -> int:
     """The first quote from `at` on, inside a string, that is not escaped; -1 where there is none."""
-    quote = text.find(b'"', at)
-    if quote < 0 or text[quote - 1] != _BACKSLASH:
-        return quote
-    rest = _REST.match(text, at)
-    return rest.end() if rest is not None and rest.end() < len(text) else -1
+    step = _STEP
+    while True:
+        part = unescaped(text[at : at + step])
+        quote = part.find(b'"')
+        if quote >= 0:
+            return at + quote
+        if at + len(part) >= len(text):
+            return -1
+        at += len(part) - (part[-1] == _BACKSLASH)
+        step = min(step * 4, _LONGEST_STEP)
+
+
+def unescaped(part: bytes) -> bytes:
+    """A part of a string with signs in place of escaped backslashes and quotes, as long as before.
+
+    This and a search for a quote take a third of the time of a pattern.
+    """
+    return part.replace(b"\\\\", b"__").replace(b'\\"', b"__") if b"\\" in part else part

@@ -21,8 +21,7 @@ _SLACK: Final = 2
 """Characters by which the last of two lines may be longer: the first may have lost blanks at its ends."""
 _DIGITS = re.compile(rb"[0-9]+")
 _GUTTER = re.compile(rb"[ \t]*[0-9+\-><#|*;/]")
-_SPACE, _RETURN, _DELETE = b" \r\x7f"
-_TOKEN = re.compile(rb"[!-~\x80-\xff]")
+_SPACE, _RETURN, _DELETE, _BACKSLASH = b" \r\x7f\\"
 _NAMED = re.compile(rb"[A-Za-z_][\w.\-]*(?:[:=](?![=\s]|\Z)|:\s)")
 
 
@@ -123,7 +122,7 @@ def _may_go_on(data: bytes, at: int, done: int) -> bool:
     if at <= done or at >= len(data):
         return False
     last = data[at - 2] if data[at - 2] != _RETURN else data[at - 3]
-    if last <= _SPACE or last == _DELETE:
+    if not _is_token(last):
         return False
     # A line that begins with a blank may still go on behind a gutter.
     return data[at] > _SPACE or _GUTTER.match(data, at) is not None
@@ -136,27 +135,33 @@ def _line(data: bytes, start: int) -> _Line:
     return _Line(start, -1, end, after + 1)
 
 
-def _with_text(data: bytes, line: _Line) -> _Line:
+def _text(data: bytes, line: _Line) -> int:
+    """Where the text of a line begins behind a gutter."""
     lead = LEAD.match(data, line.start, line.end) if line.text < 0 else None
-    return line if lead is None else line._replace(text=lead.end())
+    return line.text if lead is None else lead.end()
 
 
 def _joined(data: bytes, one: _Line, other: _Line) -> tuple[_Line, _Line] | None:
     """Both lines, as far as they are text, when the second goes on where the first is broken; else None."""
-    last = data[one.end - 1 : one.end]
-    if _TOKEN.match(last) is None or other.start == other.end or one.start == one.end:
+    if one.start == one.end or other.start == other.end:
         return None
-    one, other = _with_text(data, one), _with_text(data, other)
-    gutter = _DIGITS.sub(b"0", data[one.start : one.text].lstrip())
-    if gutter.strip() == b"" or gutter != _DIGITS.sub(b"0", data[other.start : other.text].lstrip()):
-        one, other = one._replace(text=one.start), other._replace(text=other.start)
-    if _TOKEN.match(data[other.text : other.text + 1]) is None or other.width == 0:
+    last = data[one.end - 1]
+    if not _is_token(last) or (last != _BACKSLASH and one.end - one.start < _NARROWEST):
         return None
-    if last == b"\\":
-        return one, other
-    if one.width < _NARROWEST or other.width > one.width + _SLACK:
+    text, after = _text(data, one), _text(data, other)
+    gutter = _DIGITS.sub(b"0", data[one.start : text].lstrip()) if text > one.start else b""
+    if gutter.strip() == b"" or gutter != _DIGITS.sub(b"0", data[other.start : after].lstrip()):
+        text, after = one.start, other.start
+    if after == other.end or not _is_token(data[after]):
         return None
-    return one, other
+    width = one.end - text
+    if last != _BACKSLASH and (width < _NARROWEST or other.end - after > width + _SLACK):
+        return None
+    return _Line(one.start, text, one.end, one.after), _Line(other.start, after, other.end, other.after)
+
+
+def _is_token(char: int) -> bool:
+    return char > _SPACE and char != _DELETE
 
 
 def _ends(data: bytes, line: _Line, sign: bytes) -> bool:
