@@ -37,6 +37,15 @@ WritersOption = Annotated[
     Path | None,
     typer.Option("--writers", help="writers.toml: whose signatures to believe.", metavar="FILE"),
 ]
+PacksOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pack",
+        help="`emails`, `hosts` or `identifiers`, besides the configured ones; repeatable.",
+        metavar="PACK",
+        show_default=False,
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 RunArgument = Annotated[str, typer.Argument(help="Id of the run.", metavar="RUN")]
 
@@ -71,6 +80,20 @@ def settings_of(
     if writers is not None:
         flags["keys"]["writers"] = writers
     return load(config_flag(config), flags)
+
+
+def with_packs(settings: Settings, packs: list[str] | None) -> Settings:
+    """The settings with further packs of rules."""
+    from archiver.errors import UsageError
+    from archiver.redact.rules import PACKS
+
+    if unknown := set(packs or ()) - set(PACKS):
+        raise UsageError(f"there is no pack {min(unknown)!r}", remedy=f"the packs are {', '.join(PACKS)}")
+    if not packs:
+        return settings
+    asked = tuple(dict.fromkeys((*settings.redaction.packs, *packs)))
+    redaction = settings.redaction.model_copy(update={"packs": asked})
+    return settings.model_copy(update={"redaction": redaction})
 
 
 def refuse_empty(paths: list[str]) -> None:

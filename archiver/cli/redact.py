@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from archiver.cli.options import ConfigOption, JsonOption, refuse_empty, settings_of
+from archiver.cli.options import ConfigOption, JsonOption, PacksOption, refuse_empty, settings_of, with_packs
 
 if TYPE_CHECKING:
     from archiver.scan import Copied
@@ -24,6 +24,7 @@ def redact(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be copied and replaced.")
     ] = False,
+    pack: PacksOption = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -35,8 +36,8 @@ def redact(
     nothing is written over unless asked, and no link is followed. Last comes redaction-receipt.json,
     so where it lies, everything is there. The key of the placeholders is random and forgotten.
 
-    Rules and known values are those of a scan. Names of people and machines stay unless packs are asked for:
-    `ARCHIVER_REDACTION__PACKS=emails,hosts,identifiers archiver redact …`. Look at a copy before you send it.
+    Rules and known values are those of a scan. What names somebody or something stays, but for what a --pack
+    takes out. Look at a copy before you send it.
 
     Exits 0 when everything was copied or left out for a reason, else with the code of what went wrong.
 
@@ -49,7 +50,7 @@ def redact(
     from archiver.scan.loading import redactor_of
 
     refuse_empty(paths)
-    settings = settings_of(config)
+    settings = with_packs(settings_of(config), pack)
     with shown(as_json) as progress:
         progress.stage("read the rules")  # after a change they are compiled first, which takes seconds
         redactor = redactor_of(settings)

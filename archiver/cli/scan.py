@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,14 +10,17 @@ from archiver.cli.options import (
     ConfigOption,
     IdentityOption,
     JsonOption,
+    PacksOption,
     StoreOption,
     WritersOption,
     open_for,
     refuse_empty,
     settings_of,
+    with_packs,
 )
 
 if TYPE_CHECKING:
+    from archiver.config import Settings
     from archiver.redact import Bytes
     from archiver.scan import Scanned
 
@@ -42,6 +44,7 @@ def scan(
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print errors alone; the exit code says the rest.")
     ] = False,
+    pack: PacksOption = None,
     config: ConfigOption = None,
     store: StoreOption = None,
     identity: IdentityOption = None,
@@ -61,6 +64,8 @@ def scan(
 
     In a pipe each line has: rule, kind, how often, fingerprint, places; with --stored run and number first.
     """
+    from dataclasses import replace
+
     from archiver.errors import UsageError
 
     names = paths or []
@@ -68,6 +73,7 @@ def scan(
         from archiver.cli.scan_stored import scan_stored
 
         setup = open_for("read", config, store, identity, writers)
+        setup = replace(setup, settings=with_packs(setup.settings, pack))
         raise typer.Exit(scan_stored(setup, names, newest=newest, quiet=quiet, as_json=as_json))
     if not names:
         raise UsageError(
@@ -77,7 +83,7 @@ def scan(
     for flag in (name for name, value in given.items() if value):
         raise UsageError(f"{flag} is about what is stored", remedy="say --stored too, or leave it out")
     refuse_empty(names)
-    scanned = _scan(names, config, quiet or as_json)
+    scanned = _scan(names, with_packs(settings_of(config), pack), quiet or as_json)
     if as_json:
         from archiver.cli import output
 
@@ -88,12 +94,11 @@ def scan(
     raise typer.Exit(scanned.exit_code)
 
 
-def _scan(names: list[str], config: Path | None, silent: bool) -> Scanned:
+def _scan(names: list[str], settings: Settings, silent: bool) -> Scanned:
     from archiver import scan as room
     from archiver.cli.progress import shown
     from archiver.scan.loading import redactor_of
 
-    settings = settings_of(config)
     given = _standard_input() if "-" in names else None
     with shown(silent) as progress:
         progress.stage("read the rules")  # after a change they are compiled first, which takes seconds

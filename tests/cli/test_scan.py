@@ -140,6 +140,18 @@ def test_a_plan_is_told_from_copies(command: Command, home: Path) -> None:
     assert command("redact", "a.txt", "--into", "out").rows == [["copied", "a.txt", "-"]]
 
 
+def test_packs_can_be_asked_for_once(command: Command, home: Path) -> None:
+    Path("a.txt").write_text("mail jane.doe@acme-corp.org")
+    assert command("scan", "a.txt").code == 0
+    done = command("scan", "a.txt", "--pack", "emails", "--pack", "hosts")
+    assert (done.code, done.rows[0][1]) == (1, "email")
+    assert command("redact", "a.txt", "--into", "out", "--pack", "emails").code == 0
+    assert "jane.doe" not in Path("out/a.txt").read_text()
+    refused = command("redact", "a.txt", "--into", "out", "--pack", "mails")
+    assert refused.code == 2
+    assert "emails, hosts, identifiers" in refused.err
+
+
 def test_known_values_that_are_too_short_are_named(
     command: Command, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
