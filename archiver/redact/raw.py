@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import codecs
+import re
 from dataclasses import dataclass
+from typing import Final
 
 from archiver.redact.edits import Edit
 from archiver.redact.inflate import START, Inflater, Wide, inflater_for
-from archiver.redact.scrub import Scrubber
+from archiver.redact.scrub import FLOOD, KNOWN, Scrubber
 from archiver.scratch import Scratch, Spooled
 
 WINDOW = 1 << 20
@@ -17,6 +19,12 @@ OVERLAP = 64 << 10
 """No secret is longer than this; one that begins in a window and ends after it is seen whole in the next."""
 CONTEXT = 1 << 10
 """Bytes already written that stay in view, because they say what follows them."""
+
+_SURE: Final = frozenset({KNOWN, FLOOD})
+"""What counts in bytes of any kind: values that are known, and places that are not looked at one by one."""
+_TELLING: Final = 8
+"""Bytes of a credential that have to be text: chance makes these of four in ten thousand places."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +110,13 @@ class RawPass:
     def _look(self, piece: bytes) -> None:
         """Search bytes that will not be written."""
         for edit in self._scrubber.text_edits(piece):
-            self._note(edit)
+            if self._counts(edit):
+                self._note(edit)
+
+    def _counts(self, edit: Edit) -> bool:
+        """False for what chance made of bytes that are no text: a name and a sign without text behind it."""
+        is_text = not self._binary and self._inflater is None
+        return is_text or self._scrubber.rule_of(edit) in _SURE or _begins_as_text(edit.value)
 
     @property
     def found(self) -> bool:
@@ -128,7 +142,9 @@ class RawPass:
 
     def _advance(self, *, final: bool) -> None:
         buffer = self._buffer
-        edits = [edit for edit in self._scrubber.text_edits(buffer) if edit.end > self._done]
+        edits = [
+            edit for edit in self._scrubber.text_edits(buffer) if edit.end > self._done and self._counts(edit)
+        ]
         stop = len(buffer) if final else self._stop(edits)
         at = self._done
         for edit in edits:
@@ -168,3 +184,13 @@ class RawPass:
     def _put(self, data: bytes) -> None:
         if self._spool is not None:
             self._spool.write(data)
+
+
+def _begins_as_text(value: bytes) -> bool:
+    try:
+        text = value.decode()
+    except UnicodeDecodeError as error:
+        if error.start < min(_TELLING, len(value)):
+            return False
+        text = value[: error.start].decode()
+    return _CONTROL.search(text.encode()[:_TELLING].decode("utf-8", "ignore")) is None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from archiver.redact.file_forms import Held, Shape
 from archiver.redact.files import FileRedactor
 from archiver.redact.finder import Finder
 from archiver.redact.members import MemberScan
+from archiver.redact.raw import RawPass
 from archiver.redact.scrub import Scrubber, never
 from archiver.scratch import Scratch
 from archiver.transcripts.source import CHUNK
@@ -56,3 +59,26 @@ def test_a_member_of_lines_that_are_no_json(scrubber: Scrubber, tmp_path: Path, 
         else:
             out = made.source if isinstance(made.source, bytes) else made.source.read_bytes()
             assert secret not in out
+
+
+def looked(scrubber: Scrubber, data: bytes) -> bool:
+    work = RawPass(scrubber, None, "it", noting=True)
+    work.feed(data)
+    work.close()
+    return work.found
+
+
+def test_chance_in_bytes_that_are_no_text(scrubber: Scrubber) -> None:
+    noise = random.Random(4)
+    for _ in range(200):
+        value = bytes(noise.randrange(128, 256) for _ in range(24))
+        assert not looked(scrubber, b"\0\x93 pw=" + value + b"\0")
+        assert not looked(scrubber, gzip.compress(b"x")[:10] + b"\x93 pw:" + value)
+
+
+def test_a_credential_in_bytes_that_are_no_text(scrubber: Scrubber) -> None:
+    for secret in ("ghp_{alnum:36}", "password={alnum:9}#{alnum:5}8x"):
+        data = expand(secret, 8).encode()
+        for behind in (b"\0", b"\x93\x20", b"\xff", b" \0"):
+            assert looked(scrubber, b"\0\1\2 " + data + behind)
+    assert looked(scrubber, gzip.compress(expand("ghp_{alnum:36}", 8).encode()))
