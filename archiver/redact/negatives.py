@@ -11,7 +11,8 @@ _NOTHING = re.compile(
     (?:[*x.\-_#?=~+]|\xe2\x80\xa2)* | [A-Za-z]?(.)\1{3,}
     | \$\{?[A-Za-z_]\w*[}:]?.* | %\w+% | [!&*@][A-Za-z_]+ | (?:%[sdrv]|\{[^{}]*\})
     | (?:null|none|nil|true|false|undefined|string|str|bytes|any|optional|required|default|empty|unset|n/?a)
-    | AWS4-HMAC-SHA256 | .{4,120}/aws4_request | (?:0x)?0+ | 0x[0-9a-f]{1,10} | secret(?:str|bytes|string) | \#[0-9a-f]{3,8}
+    | AWS4-HMAC-SHA256 | .{4,120}/aws4_request | secret(?:str|bytes|string)
+    | (?:0x)?0+ | 0x[0-9a-f]{1,10} | \#[0-9a-f]{3,8}
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
@@ -27,7 +28,7 @@ _EXAMPLE = re.compile(
 )
 _SEQUENCE = re.compile(rb"1234567890|0123456789|abcdefg|a1b2c3d4|d4c3b2a1|deadbeef", re.IGNORECASE)
 _FILLER = re.compile(
-    rb"EXAMPLE|([0#.\-_])\1{9,}|A{26}|\[REDACTED:|[xX*]{6}|(?i:example|placeholder|redacted|your[_\-]|change_?me)"
+    rb"EXAMPLE|([0#.\-_])\1{9,}|A{26}|([a-z1-9])\2{41,}|AIza(.)\3{20,}|\[REDACTED:|[xX*]{6}|(?i:example|placeholder|redacted|your[_\-]|change_?me)"
 )
 _UUID = re.compile(rb"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _NAMED = re.compile(rb"(?=\w*[0-9])[a-z][a-z0-9]*(?:_[a-z0-9]+)*_(?:password|passwd|secret|token|key|pass)")

@@ -17,7 +17,8 @@ _PEM_LEAD = rb"(?:[\"',+ ]*+" + _PEM_BREAK + rb")*" + _PEM_JUNK
 _PEM_FOLLOWS = rb"(?=\\|[\r\n\"'\x00 ]|-----|\Z)"
 _PEM_LINE = re.compile(
     _PEM_LEAD
-    + rb"(?:(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|Subject|kdf|salt|type)[^\n\\]{0,200}|[A-Za-z0-9+/]{32,}={0,2})"
+    + rb"(?:(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|Subject|kdf|salt|type)[^\n\\]{0,200}"
+    + rb"|[A-Za-z0-9+/]{32,}={0,2})"
     + _PEM_FOLLOWS
 )
 # The last line is short: it ends in padding, or nothing else stands on it.

@@ -71,10 +71,48 @@ def test_passwords_of_people_are_found(text: str, finder: Finder) -> None:
         'type: "password", name: "secret"', "password=$1", "user: me, password: process.env.PW",
         'url: "/reset", password: "users#edit"', "Password!", '{"username": "user", "password": "password"}',
         "username = args\npassword = secret_value\n",
+        "keys = ['email', 'password', 'fullname', 'homepage']",
+        "Url('http', 'user:password', 'host.test', 80)",
+        "`username`, `password`, `certfile` and `keyfile`",
+        '{"name": "Secret", "memberName": "SecretAccess"}',
+        "auth = dict(Email=credentials[0], Passwd=credentials[1], x=1)",
+        "self.pkcs12_password = pkcs12_password",
+        "arn:aws:secretsmanager:us-west-2:123456789012:secret:DatabaseSecret-a1b2c3", "PASS8 = 0x08000000;",
+        "username: str\npassword: SecretStr\n", "Credential=mock_key1/20220524/us-east-1/s3/aws4_request",
     ],
 )  # fmt: skip
 def test_code_and_words_of_programs_are_no_passwords(text: str, finder: Finder) -> None:
     assert finder.find(text.encode()) == [], text
+
+
+def test_the_value_beside_a_name_is_found_in_a_part_of_a_json_text(finder: Finder) -> None:
+    value = expand("{alnum:12}7x")
+    text = f'"name": "DB_PASSWORD", "value": "{value}"'.encode()
+    assert [text[span.start : span.end].decode() for span in finder.find(text)] == [value]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nComment: "x"\n{b64:70}\n{b64:70}\n',
+        "-----BEGIN TENDERMINT PRIVATE KEY-----\nkdf: bcrypt\nsalt: {HEX:32}\ntype: secp256k1\n\n{b64:64}\n",
+    ],
+)
+def test_private_keys_with_other_heads_are_found_whole(text: str, finder: Finder) -> None:
+    filled = expand(text)
+    (span,) = finder.find(filled.encode())
+    assert filled[span.start : span.end].splitlines()[-1] == filled.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Cookie: .AspNetCore.Cookies=CfDJ8{url:120}",
+        "Cookie: wordpress_logged_in_{hex:32}=admin{alnum:43}9x",
+    ],
+)  # fmt: skip
+def test_cookies_of_logins_are_found(header: str, finder: Finder) -> None:
+    assert finder.find(expand(header).encode())
 
 
 def test_what_is_made_up_depends_on_where_it_stands() -> None:
