@@ -106,8 +106,11 @@ _TYPES = frozenset(
     {"string", "String", "str", "byte", "bytes", "char", "wstring", "NSString", "text", "varchar", "value"}
 )
 """What may stand between a name and its sign: a type, as in Go, or the attribute `value` of XML."""
+_VERDICTS: Final = frozenset({"PASS", "nPASS"})
+"""What test frameworks write before the name of a test that went well (DejaGnu, Automake, Go); `\\nPASS`."""
 _NAME_REACH = 96
-_COMMA, _CLOSE = b",>"
+_COMMA, _CLOSE, _COLON = b",>:"
+_QUOTES: Final = b"\"'`"
 
 
 def assignment(assigned: Assigned) -> Confirm:
@@ -139,6 +142,8 @@ def _named(names: Names, data: bytes, end: int) -> tuple[str, Says] | None:
     if not words:
         return None
     name = words.pop().decode()
+    if name in _VERDICTS and data[end - 2] not in _QUOTES and data[end - 1] == _COLON:
+        return None
     if words and (name in _TYPES or name.isdigit()):
         name = words.pop().decode()
     says = names.says(name)

@@ -20,7 +20,7 @@ SEPARATOR: Final = b"\n\x00\n"
 """Stands between the pieces of a joined buffer; no rule matches across it."""
 
 _FREE_COST = 8_000
-_BYTES_A_COST = 16
+_BYTES_A_COST = 2
 _CHEAP = 2
 _DEEPEST = 4
 """Encodings inside each other that are undone."""
@@ -73,7 +73,7 @@ class Finder:
         """Number of the trigger of records of a stream, and (`name`) of names that say secret."""
         self.name = 0
         self.written = self._confirmed
-        """Number of the trigger of escapes of printable ASCII: what is behind them shows only when decoded."""
+        """Number of the trigger of escapes of printable ASCII, which hide others."""
         self.bounded = frozenset(
             {
                 *(at for at, owner in enumerate(rules.owners) if owner < 0 or self._is_bounded(at, owner)),
