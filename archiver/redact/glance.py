@@ -6,6 +6,7 @@ triggers. Whatever is found is found again by `documents`, which knows what it i
 
 from __future__ import annotations
 
+import hashlib
 import re
 from bisect import bisect_right
 from typing import Final
@@ -19,6 +20,7 @@ from archiver.redact.streams import Streams
 from archiver.redact.tokens import decode, opening_before, string_around, string_at, unescaped
 
 _MANY: Final = 500
+_MOST_VAIN: Final = 100_000
 _LONGEST_NAME: Final = 128
 _LONGEST_ESCAPE: Final = 6
 _BEFORE: Final = 1_024
@@ -34,7 +36,11 @@ _QUOTE, _BACKSLASH = b'"\\'
 class Glance:
     """Says of JSON texts that they hold no secret."""
 
-    def __init__(self, finder: Finder, exact: ExactMatcher, documents: Documents) -> None:
+    def __init__(
+        self, finder: Finder, exact: ExactMatcher, documents: Documents, vain: set[bytes] | None = None
+    ) -> None:
+        """`vain` holds digests of texts that were looked at in vain, which recur in most sessions."""
+        self._vain = set() if vain is None else vain
         self._finder = finder
         self._exact = exact
         self._documents = documents
@@ -100,10 +106,18 @@ class Glance:
 
     def _tells(self, text: bytes, start: int, stop: int, hits: list[Hit]) -> bool:
         """True for a part of a string in which the rules find something."""
-        inside = hits[
-            bisect_right(hits, (start, len(hits))) : bisect_right(hits, (stop, self._finder.stream))
-        ]
-        data, told = _decoded(text[start:stop], start, inside)
+        part = text[start:stop]
+        name = hashlib.sha256(part).digest()[:16]
+        if name in self._vain:
+            return False
+        first = bisect_right(hits, (start, len(hits)))
+        found = self._finds(part, start, hits[first : bisect_right(hits, (stop, self._finder.stream))])
+        if not found and len(self._vain) < _MOST_VAIN:
+            self._vain.add(name)
+        return found
+
+    def _finds(self, part: bytes, start: int, hits: list[Hit]) -> bool:
+        data, told = _decoded(part, start, hits)
         if told is None or b"\\" in data or any(number == self._finder.written for _, number in told):
             told = self._finder.hits(data)
             if any(self._finder.find(view.data) for view in views.views(data)):

@@ -31,7 +31,8 @@ Write = Callable[[bytes], object]
 ItemOpaque = Callable[[tuple[str | int, ...], Any], bool]
 """A dialect's word on a leaf: its path inside the item, and the item."""
 
-Clean = dict[ItemOpaque, set[bytes]]
+Clean = dict[ItemOpaque | None, set[bytes]]
+"""Digests of lines in which nothing is, by what is opaque in them; and (None) of parts of strings."""
 
 FLOOD: Final = "dense"
 _PROVE_WHOLE = 8 << 20
@@ -74,7 +75,7 @@ class Scrubber:
         if names is not None and not decode_all:
             self._reuse = Known(names, finder.rules if rules else None, *exact.parted())
         self._documents = Documents(finder, exact)
-        self._glance = Glance(finder, exact, self._documents)
+        self._glance = Glance(finder, exact, self._documents, self._clean.setdefault(None, set()))
         self._texts = Texts(finder, exact, rules=rules)
         self._streams = Streams(finder, exact)
         self._plain: dict[str, bool] = {}
