@@ -16,6 +16,7 @@ from archiver.redact.confirm import AFTER, BEFORE, NOTHING, Confirm, Spans
 from archiver.redact.engine import Engine, Expression
 from archiver.redact.forms import compiled
 from archiver.redact.judge import is_plausible
+from archiver.redact.placeholder import PLACEHOLDER
 
 REACH: Final = 64
 """Bytes between the end of a word and the beginning of its value, unless the rule says otherwise."""
@@ -102,7 +103,7 @@ class Near:
                 return NOTHING
             low = max(0, end - _BACK)
             low = max(low, data.rfind(b"\0", low, end) + 1)
-            window = data[low : starts[-1]]
+            window = _without_placeholders(data[low : starts[-1]])
             # The last word first; of those that end together, the longest.
             for stop, word in sorted(lookup.scan(window), key=lambda hit: (-hit[0], -known[hit[1]][0])):
                 size, short, facts = known[word]
@@ -114,6 +115,13 @@ class Near:
             return NOTHING
 
         return confirm
+
+
+def _without_placeholders(window: bytes) -> bytes:
+    """The same without the words of kinds: what redaction wrote says nothing of what stands beside it."""
+    if b"[REDACTED:" not in window:
+        return window
+    return PLACEHOLDER.sub(lambda match: b" " * len(match[0]), window)
 
 
 def _separated(word: str) -> str:
