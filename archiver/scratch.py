@@ -128,9 +128,9 @@ def _remove_abandoned(place: Path) -> None:
 
     Only what is certainly such a folder: by the form of its name, its mode, its owner and the mark inside.
     """
-    for folder in place.iterdir():
-        if _NAME.fullmatch(folder.name) is None:
-            continue
+    with os.scandir(place) as entries:  # a folder for temporary files may hold thousands of others
+        folders = [place / entry.name for entry in entries if _NAME.fullmatch(entry.name)]
+    for folder in folders:
         try:
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:
