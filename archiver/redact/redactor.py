@@ -243,8 +243,8 @@ class Redactor:
         loaded = self._finder.rules
         found = self._ledger.findings()
         about = {KNOWN: _ABOUT_KNOWN, FLOOD: _ABOUT_FLOOD}
-        if found:
-            about |= {rule.id: rule.about for rule in loaded.rules}
+        for rule in {finding.rule for finding in found}.difference(about):
+            about[rule] = loaded.rules[loaded.index(rule)].about
         findings = (
             finding.model_copy(
                 update={
@@ -271,8 +271,11 @@ class Redactor:
 
     def _shown(self, text: str) -> str:
         """A text of the receipt without any known value; this does not count as one more place."""
+        known = self._known()
+        if not known:
+            return text
         data = text.encode("utf-8", "surrogatepass")
-        spans = self._known().find(data)
+        spans = known.find(data)
         for start, end, _ in reversed(spans):
             data = data[:start] + b"*" + data[end:]
         return data.decode("utf-8", "surrogatepass") if spans else text

@@ -94,6 +94,8 @@ class Walk:
                 leaf = self._string(start, end)
                 if leaf is not None:
                     yield leaf
+                    if self._is_done():
+                        return
             elif first in (_OPEN, _LIST):
                 self._open(is_dict=first == _OPEN)
             elif first in (_CLOSE, _END):
@@ -105,6 +107,18 @@ class Walk:
                     frame.wants_key = True
                 else:
                     frame.key += 1  # type: ignore[operator]  # the key of an array frame is its index
+
+    def _is_done(self) -> bool:
+        """True behind the last trigger, where no name says anything of what follows."""
+        return (
+            self._ends is not None
+            and self._next == len(self._ends)
+            and not self._secrets
+            and all(
+                frame.says is None and frame.says_next is None and frame.named is None
+                for frame in self._frames
+            )
+        )
 
     def _open(self, *, is_dict: bool) -> None:
         frame = self._frames[-1]
