@@ -29,7 +29,7 @@ EXIT_CODES = {
         2: "UsageError ConfigError InvalidNameError InputNotFoundError NotSerialisableError "
         "InvalidDocumentError",
         3: "RefusedError StaleCheckpointError StaleWriterError LimitExceededError AlreadyExistsError "
-        "RedactionUnavailableError UntrustedWriterError BundleTooOldError",
+        "RedactionUnavailableError RedactedValueError UntrustedWriterError BundleTooOldError",
         4: "DamagedError MalformedTranscriptError ContainerError HeaderError HeaderMacError PayloadError "
         "SignatureError RecordError ChainError MissingRecordError BundleMissingError DigestMismatchError "
         "ContextMismatchError ArchiveFormatError WrappedKeyError MovedKeyError RecipientMismatchError",
