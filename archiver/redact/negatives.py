@@ -92,7 +92,9 @@ def is_dotted(value: bytes) -> bool:
     if _DOTTED.fullmatch(value) is None:
         return False
     last = max(_SPLIT.split(value), key=len)
-    return len(last) < _LONG_NAME or len(_NUMBERS.findall(last)) < _FEW_NUMBERS or is_identifier(last)
+    if len(last) < _LONG_NAME or last.endswith((b"Key", b"Token", b"Secret", b"Password")):
+        return True
+    return len(_NUMBERS.findall(last)) < _FEW_NUMBERS or is_identifier(last)
 
 
 def is_code(value: bytes) -> bool:

@@ -77,6 +77,7 @@ def test_passwords_of_people_are_found(text: str, finder: Finder) -> None:
         '{"name": "Secret", "memberName": "SecretAccess"}',
         "auth = dict(Email=credentials[0], Passwd=credentials[1], x=1)",
         "self.pkcs12_password = pkcs12_password",
+        "MLKEM768X25519PrivateKey = openssl.hpke.MLKEM768X25519PrivateKey\n",
         "arn:aws:secretsmanager:us-west-2:123456789012:secret:DatabaseSecret-a1b2c3", "PASS8 = 0x08000000;",
         "username: str\npassword: SecretStr\n", "Credential=mock_key1/20220524/us-east-1/s3/aws4_request",
     ],
