@@ -16,9 +16,10 @@ from archiver import jsonio
 from archiver.redact import views
 from archiver.redact.edits import Edit, settle
 from archiver.redact.exact import ExactMatcher
-from archiver.redact.finder import SEPARATOR, Finder
+from archiver.redact.finder import Finder
 from archiver.redact.streams import Streams
 from archiver.redact.tokens import Leaf, Path, Walk
+from archiver.redact.work import SEPARATOR
 from archiver.transcripts import seals
 
 Opaque = Callable[[Path], bool]
@@ -122,9 +123,11 @@ class Documents:
         """Look into a string that is JSON itself; False when it is none."""
         if not self.is_nested(leaf.data, depth):
             return False
-        ends = sorted({end for end, _ in self._finder.hits(leaf.data)}.union(self._exact.ends(leaf.data)))
+        hits = self._finder.hits(leaf.data)
+        ends = sorted({end for end, _ in hits}.union(self._exact.ends(leaf.data)))
+        wanted = None if self._finder.is_cut(hits) else ends
         judge = opaque if seals.may_hold_items(leaf.path) else _never
-        inner = self._walk(leaf.data, ends, judge, leaf.path, rules, depth + 1) if ends else []
+        inner = self._walk(leaf.data, wanted, judge, leaf.path, rules, depth + 1) if ends else []
         found.extend(
             replace(_edit(text, leaf, edit.start, edit.end, edit.rule, edit.value, edit.path), rest=edit.rest)
             for edit in inner

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import platform
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Final
@@ -49,14 +50,21 @@ class Engine:
                 remedy="reinstall the package 'hyperscan', and check rule files of your own",
             ) from error
 
-    def scan(self, data: bytes) -> list[Hit]:
-        """Every match in the buffer, by end offset; a match may be reported more than once."""
+    def scan(self, data: bytes, most: int = 0) -> list[Hit]:
+        """Every match in the buffer, by end offset; a match may be reported more than once.
+
+        `most`: a scan that comes to more matches ends there, with one more than so many.
+        """
         hits: list[Hit] = []
         held = getattr(self._scratch, "held", None)
         if held is None:
             held = self._scratch.held = [hyperscan.Scratch(database) for database in self._databases]
+        note = _counted(most) if most else _note
         for database, scratch in zip(self._databases, held, strict=True):
-            database.scan(data, match_event_handler=_note, context=hits, scratch=scratch)
+            try:
+                database.scan(data, match_event_handler=note, context=hits, scratch=scratch)
+            except hyperscan.ScanTerminated:
+                break
         return hits
 
 
@@ -71,6 +79,15 @@ def refused(expression: Expression) -> str | None:
 
 def _note(number: int, _start: int, end: int, _flags: int, hits: object) -> None:
     hits.append((end, number))  # type: ignore[attr-defined]  # a list of this module, handed through as context
+
+
+@functools.lru_cache(64)
+def _counted(most: int) -> Callable[[int, int, int, int, object], bool]:
+    def note(number: int, _start: int, end: int, _flags: int, hits: object) -> bool:
+        hits.append((end, number))  # type: ignore[attr-defined]  # as in `_note`
+        return len(hits) > most  # type: ignore[arg-type]
+
+    return note
 
 
 def _patterns(expressions: Sequence[Expression]) -> hyperscan.Database:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import zlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from archiver.redact import views
 from archiver.redact.engine import Engine, Expression, Hit
@@ -15,13 +16,23 @@ from archiver.redact.placeholder import PLACEHOLDER
 from archiver.redact.rules import RuleSet
 from archiver.redact.views.encoded import ends_as_text
 from archiver.redact.views.escaped import WRITTEN
+from archiver.redact.work import CHEAP, SEPARATOR, Span, Work
 
-SEPARATOR: Final = b"\n\x00\n"
-"""Stands between the pieces of a joined buffer; no rule matches across it."""
-
-_FREE_COST = 8_000
-_BYTES_A_COST = 2
-_CHEAP = 2
+_FIRST_HITS = 4_000
+_BYTES_A_FIRST = 400
+"""Triggers after which it is looked at whether the text repeats the same words."""
+_FREE_HITS = 20_000
+_BYTES_A_HIT = 48
+"""Triggers that an honest text may have, as long as they lead to nothing."""
+_BYTES_A_FORM = 16
+"""The triggers of formats may be closer, as in base64 of mostly zeros."""
+_SAMPLE = 8_192
+_REPEATED = 50
+"""How much smaller than itself a text that repeats the same words is when it is compressed."""
+_MANY, _SMALL, _KEPT = 8, 4_096, 1_000
+"""Triggers and bytes of texts that are kept in mind where they are clean, and how many."""
+_SHARE = 5
+"""Secrets make up more of an honest text with as many triggers than this part."""
 _DEEPEST = 4
 """Encodings inside each other that are undone."""
 _BACKSLASH = 0x5C
@@ -45,17 +56,8 @@ _WORDS: Final = frozenset(
 _R = TypeVar("_R", bound=views.Reading)
 
 
-class Span(NamedTuple):
-    """One secret: its bytes in the buffer, the index of its rule, and its value where that is encoded."""
-
-    start: int
-    end: int
-    rule: int
-    value: bytes | None = None
-
-
 class Finder:
-    """The rules, compiled; holds no state between calls."""
+    """The rules, compiled; may be used by several threads."""
 
     def __init__(self, rules: RuleSet) -> None:
         """Compile the rules; raises `RedactionUnavailableError`."""
@@ -83,17 +85,28 @@ class Finder:
         """Numbers of triggers behind and before which no confirmer looks farther than the value reaches."""
         self._specific = [rule.specific for rule in rules.rules]
         self._bare = rules.index("encoded-secret")
+        self.flooded = self._decoded + len(breaks)
+        """Number of a hit behind which a piece was not scanned."""
+        self._vain: set[bytes] = set()
+        """Small texts with many triggers and no secret, the last ones seen."""
         self.flood = len(rules.rules)
         """Rule index of a region with more triggers than are confirmed."""
 
     def _is_bounded(self, number: int, rule: int) -> bool:
         """True for the trigger of a form."""
-        return self.rules.costs[number] <= _CHEAP and bool(self.rules.rules[rule].forms)
+        return self.rules.costs[number] <= CHEAP and bool(self.rules.rules[rule].forms)
 
-    def hits(self, data: bytes) -> list[Hit]:
-        """Every trigger in raw JSON text or decoded text, by an offset in what it is about."""
+    def hits(self, data: bytes, between: bytes = SEPARATOR) -> list[Hit]:
+        """Every trigger in raw JSON text or decoded text, by an offset in what it is about.
+
+        A piece (pieces stand `between` such bytes) with more triggers than any honest text has is not scanned
+        to its end: the last of its hits is `flooded`, and behind it may be anything.
+        """
+        first = _FIRST_HITS + len(data) // _BYTES_A_FIRST
+        hits = self._engine.scan(data, first)
+        if len(hits) > first:
+            hits = self._many(data, between, first)
         padded = self._looks_behind
-        hits = self._engine.scan(data)
         if all(number != padded for _, number in hits):
             return hits
         return [
@@ -102,6 +115,52 @@ class Finder:
             if number != padded or ends_as_text(data, end - 1)
         ]
 
+    def is_cut(self, hits: Iterable[Hit]) -> bool:
+        """True when there is a piece of the text that was not scanned to its end."""
+        return any(number == self.flooded for _, number in hits)
+
+    def _many(self, data: bytes, between: bytes, most: int) -> list[Hit]:
+        """The triggers of a text with very many of them, which is scanned piece by piece."""
+        start, found = 0, []
+        while start < len(data):
+            stop = data.find(between, start)
+            stop = len(data) if stop < 0 else stop
+            piece = data[start:stop] if stop - start < len(data) else data
+            hits = self._engine.scan(piece, most)
+            if len(hits) > most:
+                hits = self._further(piece, hits)
+            found += [(start + end, number) for end, number in hits] if start else hits
+            start = stop + len(between)
+        return found
+
+    def _further(self, piece: bytes, hits: list[Hit]) -> list[Hit]:
+        """The triggers of a piece with very many of them, or as many as no honest text has."""
+        if not self._is_attack(piece, hits, repeats=True):
+            most = _FREE_HITS + len(piece) // _BYTES_A_HIT
+            hits = self._engine.scan(piece, most)
+            if len(hits) <= most:
+                return hits
+            if not self._is_attack(piece, hits, repeats=False):
+                return self._engine.scan(piece)
+        return [*hits, (hits[-1][0], self.flooded)]
+
+    def _is_attack(self, piece: bytes, hits: list[Hit], *, repeats: bool) -> bool:
+        """True when the last of the text scanned so far is full of triggers that lead to nothing.
+
+        `repeats`: and when it is the same words over and over.
+        """
+        last = hits[-1][0]
+        low = max(0, last - _SAMPLE)
+        text = piece[low:last]
+        sample = [(end - low, number) for end, number in hits if end > low and number < self._confirmed]
+        if repeats and len(zlib.compress(text, 1)) * _REPEATED > len(text):
+            return False
+        costly = sum(self.rules.costs[number] > CHEAP for _, number in sample)
+        if costly * _BYTES_A_HIT < len(text) and len(sample) * _BYTES_A_FORM < len(text):
+            return False  # too little of it has to be confirmed
+        found = self._confirm(text, sample)
+        return sum(span.end - span.start for span in found) * _SHARE < len(text)
+
     def escaped(self, data: bytes) -> list[int]:
         """End offsets of escapes of printable ASCII: what follows them can be read only when decoded."""
         return [end for end, _ in self._escapes.scan(data)]
@@ -109,7 +168,16 @@ class Finder:
     def find(self, data: bytes) -> list[Span]:
         """The secrets in decoded text, in order, not overlapping; also those that are encoded or wrapped."""
         hits = self.hits(data)
-        return self.confirm(data, hits) if hits else []
+        if len(hits) < _MANY:
+            return self.confirm(data, hits) if hits else []
+        if data in self._vain:
+            return []
+        found = self.confirm(data, hits)
+        if not found and len(data) < _SMALL:
+            if len(self._vain) >= _KEPT:
+                self._vain.clear()
+            self._vain.add(data)
+        return found
 
     def confirm(self, data: bytes, hits: list[Hit], depth: int = 0, *, joined: bool = False) -> list[Span]:
         """The secrets that the given triggers lead to, in order, not overlapping.
@@ -117,13 +185,14 @@ class Finder:
         `depth` counts the encodings that were undone; `joined`: lines were joined, which is done once.
         """
         found = self._confirm(data, hits)
+        rest, hits = self._outside(data, hits, found)
         if depth < _DEEPEST and not joined:  # encodings join their own lines
-            found += self._read(data, hits, depth)
+            found += self._read(rest, hits, depth)
         if not joined:
-            found += self._unwrap(data, hits, found, depth)
+            found += self._unwrap(rest, hits, found, depth)
         found = [_of_whole_characters(data, span) for span in found]
         if found and b"[REDACTED:" in data:
-            found = _beside_placeholders(data, found)
+            found = _beside_placeholders(data, found, self.flood)
         return self._settle(found) if len(found) > 1 else found
 
     def _inside(self, readings: Sequence[_R], depth: int, *, joined: bool) -> Iterator[tuple[_R, list[Span]]]:
@@ -162,7 +231,7 @@ class Finder:
 
     def _unwrap(self, data: bytes, hits: list[Hit], direct: list[Span], depth: int) -> list[Span]:
         """What is found across line ends that break a token."""
-        ends = sorted({end for end, _ in hits})
+        ends = sorted(dict.fromkeys(end for end, _ in hits))
         found: list[Span] = []
         stops = {span.end: span for span in direct}
         groups = list(views.wrapped(data, ends))
@@ -182,37 +251,37 @@ class Finder:
     def _confirm(self, data: bytes, hits: list[Hit]) -> list[Span]:
         """The secrets that stand in a text as they are, as each trigger leads to them.
 
-        Work is bounded: past a cost of vain confirmations that no honest text reaches, the rest of the piece
-        counts as one secret, because such text is an attack.
+        Formats of providers come first: where one is all of a value, nothing else need judge it.
         """
-        found: list[Span] = []
-        confirms, costs = self.rules.confirms, self.rules.costs
-        budget = _FREE_COST + len(data) // _BYTES_A_COST
-        flooded, inside, covered = -1, 0, 0
-        last = None
-        for hit in sorted(hits):
-            end, number = hit
-            if hit == last or number >= self._confirmed or end <= flooded:
-                continue
-            last = hit
-            cost = costs[number]
-            if inside < end <= covered and cost > _CHEAP:
-                continue  # only the format of a provider says more of what is found already
-            if budget < 0:
-                flooded = data.find(SEPARATOR, end)
-                flooded = len(data) if flooded < 0 else flooded
-                found.append(Span(end, flooded, self.flood))
-                continue
-            spans = confirms[number](data, end)
-            budget -= 0 if spans else cost
-            for start, stop, rule in spans:
-                # A backslash at the end belongs to an escape that was written out.
-                while stop > start and data[stop - 1] == _BACKSLASH:
-                    stop -= 1  # noqa: PLW2901 - trimmed on purpose
-                if stop > start:
-                    found.append(Span(start, stop, rule))
-                    inside, covered = start, stop
-        return found
+        costs = self.rules.costs
+        flooded, count = self.flooded, self._confirmed
+        # A dictionary keeps the order, in which they nearly are.
+        ordered = sorted(dict.fromkeys(hit for hit in hits if hit[1] < count or hit[1] == flooded))
+        work = Work(data, self.rules, self.flood)
+        for end, number in ordered:
+            if number == flooded:
+                work.flood(end)
+            elif costs[number] <= CHEAP:
+                work.confirm(end, number)
+            if work.done:
+                break
+        work.then()
+        for end, number in ordered:
+            if number != flooded and costs[number] > CHEAP:
+                work.confirm(end, number)
+                if work.done:
+                    break
+        return work.found
+
+    def _outside(self, data: bytes, hits: list[Hit], found: list[Span]) -> tuple[bytes, list[Hit]]:
+        """The text up to a part at its end that is a secret as a whole, and the triggers outside of such."""
+        floods = sorted((span.start, span.end) for span in found if span.rule == self.flood)
+        if not floods:
+            return data, hits
+        rest = data[: floods[-1][0]] if floods[-1][1] == len(data) else data
+        return rest, [
+            hit for hit in hits if (at := bisect_right(floods, hit) - 1) < 0 or floods[at][1] < hit[0]
+        ]
 
     def _settle(self, found: Iterable[Span]) -> list[Span]:
         """Join overlapping spans; the most telling rule of those that overlap gives its name."""
@@ -227,6 +296,8 @@ class Finder:
         return settled
 
     def _weight(self, span: Span) -> tuple[int, int]:
+        if span.rule == self.flood:
+            return 4, 0
         return self.tells(span.rule), span.end - span.start
 
     def is_format(self, rule: int) -> bool:
@@ -252,8 +323,11 @@ def _of_whole_characters(data: bytes, span: Span) -> Span:
     return span if (start, end) == span[:2] else span._replace(start=start, end=end)
 
 
-def _beside_placeholders(data: bytes, found: list[Span]) -> list[Span]:
-    """The spans that touch no placeholder: what redaction wrote is never redacted again."""
+def _beside_placeholders(data: bytes, found: list[Span], flood: int) -> list[Span]:
+    """The spans that touch no placeholder: what redaction wrote is never redacted again.
+
+    What is a secret as a whole is so between them.
+    """
     placed = [match.span() for match in PLACEHOLDER.finditer(data)]
     starts = [start for start, _ in placed]
     kept: list[Span] = []
@@ -261,6 +335,14 @@ def _beside_placeholders(data: bytes, found: list[Span]) -> list[Span]:
         index = bisect_right(starts, span.end - 1) - 1
         if index < 0 or placed[index][1] <= span.start:
             kept.append(span)
+        elif span.rule == flood:
+            at = span.start
+            for start, end in placed[: index + 1]:
+                if at < start:
+                    kept.append(Span(at, start, flood))
+                at = max(at, end)
+            if at < span.end:
+                kept.append(Span(at, span.end, flood))
     return kept
 
 

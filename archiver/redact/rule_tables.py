@@ -30,7 +30,7 @@ _PATTERN = _HEAD | {"pattern", "keywords", "entropy", "group", "allow"}
 COST_PATTERN: Final = 2
 """Low: a text with many vain triggers of one rule is honest more often than an attack."""
 COST_CONTEXT: Final = 8
-_COST_FORM, _COST_CODED = 2, 20
+_COST_FORM, _COST_CODED = 1, 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from archiver.redact.reuse import Known, Names, to_scan
 from archiver.redact.streams import Streams, holds_records
 from archiver.redact.texts import Texts
 from archiver.redact.tokens import decode, string_around
+from archiver.redact.work import SEPARATOR
 
 Write = Callable[[bytes], object]
 ItemOpaque = Callable[[tuple[str | int, ...], Any], bool]
@@ -38,6 +39,8 @@ FLOOD: Final = "dense"
 _PROVE_WHOLE = 8 << 20
 _PLAIN_KEY = re.compile(r"[A-Za-z_]{1,30}")
 _MOST_CLEAN = 100_000
+_MANY = 10
+"""Triggers of a line that take longer than its digest."""
 
 
 def never(_path: tuple[str | int, ...], _item: Any) -> bool:
@@ -78,6 +81,7 @@ class Scrubber:
         self._glance = Glance(finder, exact, self._documents, self._clean.setdefault(None, set()))
         self._texts = Texts(finder, exact, rules=rules)
         self._streams = Streams(finder, exact)
+        self._harmless: set[bytes] = set()
         self._plain: dict[str, bool] = {}
         """Keys that were asked for, and whether they may be shown as part of a path."""
 
@@ -118,7 +122,7 @@ class Scrubber:
     def _scan(
         self, block: bytes, opaque: ItemOpaque, *, rules: bool
     ) -> Iterator[tuple[int, int, list[Edit]]]:
-        hits = self._hits(block, rules=rules)
+        hits = self._hits(block, rules=rules, between=b"\n")
         told = hits if rules and not self._decode_all else None
         split = self._streams.edits(block, rules=rules, hits=told)
         if split:
@@ -194,7 +198,7 @@ class Scrubber:
             return FLOOD, FLOOD
         return self._finder.rules.rules[rule].id, self._finder.rules.rules[rule].kind
 
-    def _hits(self, data: bytes, *, rules: bool) -> list[Hit]:
+    def _hits(self, data: bytes, *, rules: bool, between: bytes = SEPARATOR) -> list[Hit]:
         """All triggers in a raw text, ascending."""
         ends = self._exact.ends(data)
         if rules and self._decode_all:
@@ -203,16 +207,17 @@ class Scrubber:
             ends += self._finder.escaped(data)
         hits = {(end, KNOWN_PART) for end in ends}
         if rules and not self._decode_all:
-            hits.update(self._finder.hits(data))
+            hits.update(self._finder.hits(data, between))
         return sorted(hits)
 
     def _line_edits(self, line: bytes, hits: list[Hit], opaque: ItemOpaque, *, rules: bool) -> list[Edit]:
         if not hits:
             return []
         alone = rules and not self._decode_all and not self._exact.ends(line)
-        if alone and not self._glance.suspicious(line, hits):
+        if alone and not self._is_suspicious(line, hits):
             return []
         ends = sorted({end for end, _ in hits})
+        wanted = None if self._decode_all or self._finder.is_cut(hits) else ends
         item: list[Any] = []
 
         def is_opaque(path: tuple[str | int, ...]) -> bool:
@@ -223,16 +228,27 @@ class Scrubber:
         if not rules and not self._decode_all and not self._may_hold_known(line, ends):
             return []
         if not alone:
-            wanted = None if self._decode_all else ends
             return self._documents.edits(line, wanted, is_opaque, rules=rules)
         clean = self._clean.setdefault(opaque, set())
         name = hashlib.sha256(line).digest()[:16]
         if name in clean:
             return []
-        edits = self._documents.edits(line, ends, is_opaque)
+        edits = self._documents.edits(line, wanted, is_opaque)
         if not edits and len(clean) < _MOST_CLEAN:
             clean.add(name)
         return edits
+
+    def _is_suspicious(self, line: bytes, hits: list[Hit]) -> bool:
+        """False when a glance says so; of lines with many triggers, the same line is looked at once."""
+        if len(hits) < _MANY:
+            return self._glance.suspicious(line, hits)
+        name = hashlib.sha256(line).digest()[:16]
+        if name in self._harmless:
+            return False
+        told = self._glance.suspicious(line, hits)
+        if not told and len(self._harmless) < _MOST_CLEAN:
+            self._harmless.add(name)
+        return told
 
     def _may_hold_known(self, line: bytes, ends: list[int]) -> bool:
         """False when it is certain that no string with a trigger holds a known value; that is cheap."""

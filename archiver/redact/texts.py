@@ -58,7 +58,10 @@ class Texts:
         for start, end, owner in self._exact.find(data):
             if not _inside(end, documents):
                 yield Edit(start, end, -1, self._exact.values[owner], ())
-        outside = [hit for hit in hits if not _inside(hit[0], documents)] if documents else hits
+        flooded = self._finder.flooded
+        outside = hits
+        if documents:
+            outside = [hit for hit in hits if hit[1] == flooded or not _inside(hit[0], documents)]
         for start, end, rule, value in self._finder.confirm(data, outside) if outside else ():
             yield Edit(start, end, rule, value or data[start:end], ())
         for mapped in views.views(data) if self._rules else ():

@@ -32,7 +32,7 @@ class Leaf:
 
     def __init__(self, start: int, end: int, path: Path, data: bytes) -> None:
         self.start, self.end, self.path, self.data = start, end, path, data
-        self.mapped: views.Mapped | None = None
+        self.mapped: views.Reading | None = None
 
 
 Field = tuple[Leaf, str, Says]

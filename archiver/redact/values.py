@@ -29,6 +29,9 @@ _BARE = re.compile(
     rb"(?P<secret>[^\s\"'`<>\\\x00;&,(){}\[\]|]{4,4096})(?P<next>[(\[{<]?)"
 )
 _WHOLE = re.compile(rb"(?P<secret>[^\s\"'`\\\x00]{4,4096})")
+_PLAIN_BEYOND = 512
+_ASSIGNS = re.compile(rb"(?:key|token|secret|passw(?:or)?d|pass|pwd|auth)[:=]", re.IGNORECASE)
+_BYTES_A_SIGN = 24
 _STARTS_ALONE = re.compile(rb"(?:^|[\s:\x00>+|]|\\n|\xe2\x86\x92|m)\Z")
 _VALUE_KEY = rb"(?:\\{0,7}[\"']value\\{0,7}[\"'][ \t]{0,4}:)?"
 _ARGUMENT = re.compile(
@@ -64,6 +67,16 @@ def after_sign(data: bytes, end: int, name: int) -> Value | None:
     match = _QUOTED.match(data, end)
     if match is not None:
         return Value(*match.span("secret"), literal=True)
+    value = _bare(data, end, name)
+    if value is None or value.end - value.start <= _PLAIN_BEYOND:
+        return value
+    # A text full of assignments is no value; to judge what follows each would take the square of its length.
+    signs = data.count(b"=", value.start, value.end) + data.count(b":", value.start, value.end)
+    crowded = signs * _BYTES_A_SIGN > value.end - value.start
+    return None if crowded or _ASSIGNS.search(data, value.start, value.end) else value
+
+
+def _bare(data: bytes, end: int, name: int) -> Value | None:
     if data[end - 1 : end] == b"=" and _STARTS_ALONE.search(data, max(0, end - name - 4), end - 1 - name):
         match = _WHOLE.match(data, end)
         if match is not None:

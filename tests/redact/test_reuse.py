@@ -30,9 +30,9 @@ class Watched(Finder):
         self.__dict__.update(finder.__dict__)
         self.scanned = 0
 
-    def hits(self, data: bytes) -> Any:
+    def hits(self, data: bytes, *between: bytes) -> Any:
         self.scanned += len(data)
-        return super().hits(data)
+        return super().hits(data, *between)
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import Protocol
 
+from archiver import jsonio
+
 
 class Reading(Protocol):
     """One way to read a text, or a part of it."""
@@ -99,8 +101,59 @@ _JSON_ESCAPE = re.compile(
 )
 
 
-def json_string(token: bytes, data: bytes) -> Mapped:
+_BLOCK = re.compile(
+    rb"(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[^\\]){1,2048}+",
+    re.DOTALL,
+)
+_LONG = 16_384
+
+
+class LongString:
+    """The text of a long JSON string token, mapped block by block, each when it is asked for."""
+
+    alone = False
+
+    def __init__(self, token: bytes, data: bytes) -> None:
+        self.data = data
+        self._token = token
+        self._blocks = [match.span() for match in _BLOCK.finditer(token, 1, len(token) - 1)]
+        self._starts = [0]
+        for low, high in self._blocks:
+            self._starts.append(self._starts[-1] + _decoded_length(token[low:high]))
+        self._made: dict[int, Mapped] = {}
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """The bytes of the token behind `data[start:end]`."""
+        first = bisect_right(self._starts, start) - 1
+        last = max(first, bisect_left(self._starts, end) - 1)
+        begin = self._block(first).span(start - self._starts[first], start - self._starts[first] + 1)[0]
+        stop = self._block(last).span(max(0, end - 1 - self._starts[last]), end - self._starts[last])[1]
+        return self._blocks[first][0] - 1 + begin, self._blocks[last][0] - 1 + stop
+
+    def _block(self, index: int) -> Mapped:
+        made = self._made.get(index)
+        if made is None:
+            low, high = self._blocks[index]
+            data = self.data[self._starts[index] : self._starts[index + 1]]
+            made = self._made[index] = _mapped(b'"%b"' % self._token[low:high], data)
+        return made
+
+
+def _decoded_length(text: bytes) -> int:
+    if b"\\" not in text:
+        return len(text)
+    decoded: str = jsonio.loads(b'"%b"' % text)
+    return len(decoded.encode("utf-8", "surrogatepass"))
+
+
+def json_string(token: bytes, data: bytes) -> Reading:
     """The decoded text of one JSON string token (quotes included), mapped to bytes of the token."""
+    if b"\\" not in token:
+        return Mapped(data, [(0, 1, len(data))])
+    return LongString(token, data) if len(token) > _LONG else _mapped(token, data)
+
+
+def _mapped(token: bytes, data: bytes) -> Mapped:
     pieces: list[tuple[int, int, int]] = []
     at, size = 1, 0
     for match in _JSON_ESCAPE.finditer(token, 1, len(token) - 1):

@@ -23,9 +23,9 @@ INVISIBLE: Final = tuple(
 )
 """Characters that nobody sees: soft hyphen, zero-width ones, marks of direction, byte order mark."""
 _UNSEEN = re.compile(
-    rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\x00\n]{0,512}(?:\x07|\x1b\\)"
+    rb"(?:\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\x00\n]{0,512}(?:\x07|\x1b\\)"
     rb"|[PX^_][^\x1b\x00\n]{0,512}\x1b\\|[ -/]{1,2}[0-~]|[0-Z\\^-~])"
-    rb"|" + b"|".join(INVISIBLE)
+    rb"|" + b"|".join(INVISIBLE) + rb")++"
 )
 
 
@@ -42,7 +42,7 @@ def without_unseen(data: bytes) -> Mapped | None:
 
 
 def spaced(data: bytes) -> Mapped | None:
-    """The text with a space for each terminal escape, which may be all that stands between two secrets."""
+    """The text with a space for terminal escapes, which may be all that stands between two secrets."""
     return _without(data, _UNSEEN, b" ") if b"\x1b" in data else None
 
 

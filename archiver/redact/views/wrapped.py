@@ -19,6 +19,8 @@ _NARROWEST: Final = 20
 _BACK: Final = 64
 _SLACK: Final = 2
 """Characters by which the last of two lines may be longer: the first may have lost blanks at its ends."""
+_SETTINGS: Final = 3
+"""Lines in a row that begin with a name and a sign: they are settings, not one text."""
 _DIGITS = re.compile(rb"[0-9]+")
 _GUTTER = re.compile(rb"[ \t]*[0-9+\-><#|*;/]")
 _SPACE, _RETURN, _DELETE, _BACKSLASH = b" \r\x7f\\"
@@ -98,7 +100,8 @@ def wrapped(data: bytes, ends: Iterable[int]) -> Iterator[Wrapped]:
 
 def _group(data: bytes, done: int, at: int) -> list[_Line]:
     """The lines around an offset that belong together."""
-    lines = [_line(data, data.rfind(b"\n", done, at) + 1 or done)]
+    own = _line(data, data.rfind(b"\n", done, at) + 1 or done)
+    lines = [own]
     if not _may_go_on(data, lines[0].start, done) and not _may_go_on(data, lines[0].after, done):
         return lines
     while len(lines) < _BACK and lines[0].start > done:
@@ -114,6 +117,8 @@ def _group(data: bytes, done: int, at: int) -> list[_Line]:
             break
         full = pair[0].width if len(lines) == 1 else full
         lines[-1:] = pair
+        if len(lines) == _SETTINGS and all(_NAMED.match(data, line.text, line.end) for line in lines):
+            return [own]
     return lines
 
 
