@@ -88,8 +88,8 @@ def _say(copied: Copied, into: Path, dry_run: bool) -> None:
     not_searched(copied.receipt)
     rotate(copied.receipt)
     if output.tty() and copied.files and not dry_run:
-        output.line(
-            f"Next: look at the copies before you send them. {RECEIPT} names rules and files; keep it."
+        output.folded(
+            "", f"Next: look at the copies before you send them. {RECEIPT} names rules and files; keep it."
         )
 
 
