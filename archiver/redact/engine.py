@@ -11,15 +11,20 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Final
 
-import hyperscan
-
 from archiver.errors import RedactionUnavailableError
 from archiver.redact import cache
 
+try:
+    import hyperscan
+
+    ENGINE = f"vectorscan {metadata.version('hyperscan')}"
+except ImportError as error:
+    raise RedactionUnavailableError(
+        f"the redaction engine cannot be loaded: {error}", remedy="reinstall the package 'hyperscan'"
+    ) from error
+
 Hit = tuple[int, int]
 """End offset of a match, and the index of its expression."""
-
-ENGINE = f"vectorscan {metadata.version('hyperscan')}"
 
 _MOST_LITERALS: Final = 16_000
 """Compiling as many takes about 50 MB for a moment."""
