@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import platform
 import threading
@@ -11,20 +10,18 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Final
 
+import hyperscan
+
 from archiver.errors import RedactionUnavailableError
 from archiver.redact import cache
 
-try:
-    import hyperscan
-
-    ENGINE = f"vectorscan {metadata.version('hyperscan')}"
-except ImportError as error:
-    raise RedactionUnavailableError(
-        f"the redaction engine cannot be loaded: {error}", remedy="reinstall the package 'hyperscan'"
-    ) from error
-
 Hit = tuple[int, int]
 """End offset of a match, and the index of its expression."""
+
+ENGINE = f"vectorscan {metadata.version('hyperscan')}"
+
+Wanted = Callable[[int, int], bool]
+"""(end, index of the expression) -> whether a match counts."""
 
 _MOST_LITERALS: Final = 16_000
 """Compiling as many takes about 50 MB for a moment."""
@@ -55,16 +52,17 @@ class Engine:
                 remedy="reinstall the package 'hyperscan', and check rule files of your own",
             ) from error
 
-    def scan(self, data: bytes, most: int = 0) -> list[Hit]:
+    def scan(self, data: bytes, most: int = 0, wanted: Wanted | None = None) -> list[Hit]:
         """Every match in the buffer, by end offset; a match may be reported more than once.
 
-        `most`: a scan that comes to more matches ends there, with one more than so many.
+        `most`: a scan that comes to more matches ends there, with one more than so many. `wanted` is asked
+        of each.
         """
         hits: list[Hit] = []
         held = getattr(self._scratch, "held", None)
         if held is None:
             held = self._scratch.held = [hyperscan.Scratch(database) for database in self._databases]
-        note = _counted(most) if most else _note
+        note = _counted(most, wanted) if most else _note
         for database, scratch in zip(self._databases, held, strict=True):
             try:
                 database.scan(data, match_event_handler=note, context=hits, scratch=scratch)
@@ -86,13 +84,15 @@ def _note(number: int, _start: int, end: int, _flags: int, hits: object) -> None
     hits.append((end, number))  # type: ignore[attr-defined]  # a list of this module, handed through as context
 
 
-@functools.lru_cache(64)
-def _counted(most: int) -> Callable[[int, int, int, int, object], bool]:
+def _counted(most: int, wanted: Wanted | None) -> Callable[[int, int, int, int, object], bool]:
     def note(number: int, _start: int, end: int, _flags: int, hits: object) -> bool:
         hits.append((end, number))  # type: ignore[attr-defined]  # as in `_note`
         return len(hits) > most  # type: ignore[arg-type]
 
-    return note
+    def ask(number: int, _start: int, end: int, _flags: int, hits: object) -> bool:
+        return wanted(end, number) and note(number, 0, end, 0, hits)  # type: ignore[misc]  # it is asked if given
+
+    return note if wanted is None else ask
 
 
 def _patterns(expressions: Sequence[Expression]) -> hyperscan.Database:

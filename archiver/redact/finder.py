@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from archiver.redact import views
-from archiver.redact.engine import Engine, Expression, Hit
+from archiver.redact.engine import Engine, Expression, Hit, Wanted
 from archiver.redact.forms import Run
 from archiver.redact.judge import is_bare_token
 from archiver.redact.placeholder import PLACEHOLDER
@@ -29,6 +29,11 @@ _BYTES_A_FORM = 16
 _SAMPLE = 8_192
 _REPEATED = 50
 """How much smaller than itself a text that repeats the same words is when it is compressed."""
+_MOST_HITS = 100_000
+_BYTES_A_TUPLE = 24
+"""More triggers would take too much memory, whatever they are."""
+_CLOSE, _ESCAPES = 64, 3
+"""Bytes between escapes that are close to each other, and the triggers of such: the first that decode."""
 _MANY, _SMALL, _KEPT = 8, 4_096, 1_000
 """Triggers and bytes of texts that are kept in mind where they are clean, and how many."""
 _SHARE = 5
@@ -141,8 +146,26 @@ class Finder:
             if len(hits) <= most:
                 return hits
             if not self._is_attack(piece, hits, repeats=False):
-                return self._engine.scan(piece)
+                most = _MOST_HITS + len(piece) // _BYTES_A_TUPLE
+                hits = self._engine.scan(piece, most, self._apart(piece))
+                if len(hits) <= most:
+                    return hits
         return [*hits, (hits[-1][0], self.flooded)]
+
+    def _apart(self, piece: bytes) -> Wanted:
+        """No escape in a string right behind another: that one leads to all that is around it."""
+        first, lasts = self._confirmed, [-_CLOSE] * _ESCAPES
+
+        def wanted(end: int, number: int) -> bool:
+            kind = number - first
+            if 0 <= kind < _ESCAPES:
+                last = lasts[kind]
+                if end - last < _CLOSE and piece.find(b'"', last, end) < 0:
+                    return False
+                lasts[kind] = end
+            return True
+
+        return wanted
 
     def _is_attack(self, piece: bytes, hits: list[Hit], *, repeats: bool) -> bool:
         """True when the last of the text scanned so far is full of triggers that lead to nothing.

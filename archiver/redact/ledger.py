@@ -17,6 +17,8 @@ MOST_VALUES = 10_000
 """Different secrets that a receipt lists and whose copies are searched for."""
 MORE = "0" * 12
 """Stands for the fingerprints of all further ones."""
+MOST_VALUE = 65_536
+"""Bytes of a value whose copies are searched for."""
 MOST_VALUE_BYTES = 16 << 20
 _KEY = re.compile(r"[A-Za-z_]+")
 _SPACE = re.compile(rb"\s|\\[nr]")
@@ -84,7 +86,7 @@ class Ledger:
         return hmac.new(self._key, value, hashlib.sha256).hexdigest()[:12]
 
     def _remember(self, value: bytes) -> None:
-        if self._value_bytes + len(value) <= MOST_VALUE_BYTES:
+        if len(value) <= MOST_VALUE and self._value_bytes + len(value) <= MOST_VALUE_BYTES:
             self._values[value] = None
             self._value_bytes += len(value)
 

@@ -39,6 +39,8 @@ FLOOD: Final = "dense"
 _PROVE_WHOLE = 8 << 20
 _PLAIN_KEY = re.compile(r"[A-Za-z_]{1,30}")
 _MOST_CLEAN = 100_000
+_IN_A_ROW = 8
+"""Lines with secrets after which the next one is read without a glance at it."""
 _MANY = 10
 """Triggers of a line that take longer than its digest."""
 
@@ -82,6 +84,8 @@ class Scrubber:
         self._texts = Texts(finder, exact, rules=rules)
         self._streams = Streams(finder, exact)
         self._harmless: set[bytes] = set()
+        self._full = 0
+        """How many of the last lines that were read held secrets, one after the other."""
         self._plain: dict[str, bool] = {}
         """Keys that were asked for, and whether they may be shown as part of a path."""
 
@@ -214,7 +218,7 @@ class Scrubber:
         if not hits:
             return []
         alone = rules and not self._decode_all and not self._exact.ends(line)
-        if alone and not self._is_suspicious(line, hits):
+        if alone and self._full < _IN_A_ROW and not self._is_suspicious(line, hits):
             return []
         ends = sorted({end for end, _ in hits})
         wanted = None if self._decode_all or self._finder.is_cut(hits) else ends
@@ -234,6 +238,7 @@ class Scrubber:
         if name in clean:
             return []
         edits = self._documents.edits(line, wanted, is_opaque)
+        self._full = self._full + 1 if edits else 0
         if not edits and len(clean) < _MOST_CLEAN:
             clean.add(name)
         return edits

@@ -71,7 +71,7 @@ class Streams:
     @staticmethod
     def may_be_in(text: bytes) -> bool:
         """False when it is certain that no record of the text belongs to a stream."""
-        return bool(_signs().scan(text))
+        return bool(_signs().scan(text, 1))
 
     def _search(self, text: bytes, stream: _Stream, *, rules: bool) -> Iterator[Edit]:
         tokens, pieces = _readable(text, stream.tokens)
@@ -142,12 +142,12 @@ def _streams(text: bytes) -> Iterator[_Stream]:
 
 def holds_records(text: bytes) -> bool:
     """True for a text that may hold records of a stream, which is judged as a whole."""
-    return bool(_signs().scan(text))
+    return bool(_signs().scan(text, 1))
 
 
 def is_delta(line: bytes) -> bool:
     """True for a line that may go on in the next one."""
-    return len(line) < LONGEST >> 3 and bool(_signs().scan(line))
+    return len(line) < LONGEST >> 3 and bool(_signs().scan(line, 1))
 
 
 def whole_streams(block: bytes) -> int:

@@ -155,3 +155,25 @@ def test_base64_of_an_env_file_is_found_whole(scrubber: Scrubber) -> None:
     made = scrubber.text(base64.b64encode(dump.encode()), "here")
     assert FLOOD not in rules_of(scrubber)
     assert len(made) < len(dump)
+
+
+@pytest.mark.parametrize("many", ["\\u0061", "\N{ZERO WIDTH SPACE}", "\\x61\\x62\\x63\\x64 ", "%3Aa"])
+def test_what_is_hidden_among_many_escapes_is_found(scrubber: Scrubber, finder: Finder, many: str) -> None:
+    secret = expand("ghp_{alnum:36}")
+    hidden = {
+        "\\u": "".join(f"\\u{ord(sign):04x}" for sign in secret),
+        "\\x": "".join(f"\\x{ord(sign):02x}" for sign in secret),
+        "%3": "".join(f"%{ord(sign):02x}" for sign in secret),
+    }.get(many[:2], "\N{ZERO WIDTH SPACE}".join(secret))
+    filler = many * (SIZE // len(many.encode()) // 2)
+    data = f"{filler} {hidden} {filler}".encode()
+    assert hidden.encode() not in scrubber.text(data, "here")
+    assert len(finder.hits(data)) < len(data) / 12, "what is kept of a scan takes more memory than the text"
+
+
+def test_each_short_string_with_an_escape_is_looked_at(scrubber: Scrubber) -> None:
+    hidden = "".join(f"\\u{ord(sign):04x}" for sign in expand("ghp_{alnum:36}"))
+    line = '{"all":[' + '"\\u0061",' * (SIZE // 9) + f'"{hidden}"]}}\n'
+    made = lines(scrubber, line.encode())
+    assert hidden.encode() not in made
+    assert len(made) > SIZE / 2

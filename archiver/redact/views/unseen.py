@@ -36,7 +36,7 @@ def _invisible() -> Engine:
 
 def without_unseen(data: bytes) -> Mapped | None:
     """The text without invisible characters and terminal escapes (ECMA-48: CSI, OSC, strings, single)."""
-    if b"\x1b" not in data and (data.isascii() or not _invisible().scan(data)):
+    if b"\x1b" not in data and (data.isascii() or not _invisible().scan(data, 1)):
         return None
     return _without(data, _UNSEEN)
 
