@@ -54,7 +54,7 @@ def load_file(name: str, limit: int) -> bytes | None:
         folder = _folder()
         if not _private(folder.lstat(), stat.S_ISDIR):
             return None
-        handle = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        handle = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(handle, "rb") as file:  # noqa: PTH123 - an already opened descriptor
             return file.read(limit) if _private(os.fstat(file.fileno()), stat.S_ISREG) else None
     except (OSError, RuntimeError):

@@ -10,15 +10,20 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Final
 
-import hyperscan
-
 from archiver.errors import RedactionUnavailableError
 from archiver.redact import cache
 
+try:
+    import hyperscan
+
+    ENGINE = f"vectorscan {metadata.version('hyperscan')}"
+except ImportError as error:
+    raise RedactionUnavailableError(
+        f"the redaction engine cannot be loaded: {error}", remedy="reinstall the package 'hyperscan'"
+    ) from error
+
 Hit = tuple[int, int]
 """End offset of a match, and the index of its expression."""
-
-ENGINE = f"vectorscan {metadata.version('hyperscan')}"
 
 Wanted = Callable[[int, int], bool]
 """(end, index of the expression) -> whether a match counts."""

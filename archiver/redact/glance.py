@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import bisect_right
-from typing import Final
+from typing import Final, NamedTuple
 
 from archiver.redact import views
 from archiver.redact.documents import KNOWN_PART, Documents
@@ -31,6 +31,15 @@ _ESCAPE = re.compile(rb"\\(?:u[0-9a-fA-F]{4}|[^u])", re.DOTALL)
 _RUN = re.compile(rb"[A-Za-z0-9+/=_\-.%~:]*+")
 _JSON_HEAD = re.compile(rb"(?:[ \t\r\n]|\\[nrt])*(?:[{\[]|\\u)")
 _QUOTE, _BACKSLASH = b'"\\'
+
+
+class _Part(NamedTuple):
+    """A part of a string: the quote that opens the string, the part's own limits, its last trigger's end."""
+
+    opening: int
+    start: int
+    stop: int
+    last: int
 
 
 class Glance:
@@ -58,13 +67,14 @@ class Glance:
         bounded = self._finder.bounded
         done = 0
         before = (0, 0)
+        part: _Part | None = None
         for at, (end, number) in enumerate(hits):
             if end <= done:
                 continue
-            around = _around(text, hits, at, bounded) if number in bounded else None
-            if around is not None:
-                start, stop, done = around
-                found = self._tells(text, start, stop, hits)
+            part = _around(text, hits, at, bounded, part) if number in bounded else None
+            if part is not None:
+                done = part.last
+                found = self._tells(text, part.start, part.stop, hits)
             else:
                 place, is_inside = _string(text, end, before)
                 before = place
@@ -117,12 +127,16 @@ class Glance:
         return found
 
     def _finds(self, part: bytes, start: int, hits: list[Hit]) -> bool:
-        data, told = _decoded(part, start, hits)
-        if told is None or b"\\" in data or any(number == self._finder.written for _, number in told):
+        """The same, of a part that is new; `hits` are those inside."""
+        if _BACKSLASH not in part:
+            data = part
+            told = [(end - start, number) for end, number in hits if number != KNOWN_PART]
+        else:
+            data = decode(b'"%b"' % part)
             told = self._finder.hits(data)
-            if any(self._finder.find(view.data) for view in views.views(data)):
-                return True
-        return bool(told and (self._finder.confirm(data, told) or self._streams.edits(data, hits=told)))
+        if told and (self._finder.confirm(data, told) or self._streams.edits(data, hits=told)):
+            return True
+        return any(self._finder.find(view.data) for view in views.views(data))
 
     def hits(self, data: bytes) -> list[Hit]:
         """All triggers in a text, ascending."""
@@ -141,55 +155,34 @@ def _string(text: bytes, end: int, before: tuple[int, int]) -> tuple[tuple[int, 
     return last or before, is_inside
 
 
-def _decoded(part: bytes, start: int, hits: list[Hit]) -> tuple[bytes, list[Hit] | None]:
-    """A part of a string token, decoded, and the triggers in it; None where one of them cuts an escape.
+def _around(
+    text: bytes, hits: list[Hit], at: int, bounded: frozenset[int], known: _Part | None
+) -> _Part | None:
+    """The part of a long string around a trigger.
 
-    That they are all that a scan of the decoded text would give is what triggers are made for.
-    """
-    hits = [(end - start, number) for end, number in hits if number != KNOWN_PART and end > start]
-    if b"\\" not in part:
-        return part, hits
-    moved: list[Hit] = []
-    pieces: list[bytes] = []
-    at = size = 0
-    try:
-        for stop, number in hits:
-            if stop > at:
-                pieces.append(decode(b'"%b"' % part[at:stop]))
-                at, size = stop, size + len(pieces[-1])
-            moved.append((size, number))
-        pieces.append(decode(b'"%b"' % part[at:]))
-    except ValueError:
-        return decode(b'"%b"' % part), None
-    return b"".join(pieces), moved
-
-
-def _around(text: bytes, hits: list[Hit], at: int, bounded: frozenset[int]) -> tuple[int, int, int] | None:
-    """The part of a long string around a trigger, and the end of the last trigger well inside of it.
-
-    None for a string that has to be looked at as a whole, or where nothing is certain.
+    None for a string that has to be looked at as a whole, or where nothing is certain. `known` is the part
+    before it, which may be one of the same string.
     """
     first = last = hits[at][0]
-    opening = opening_before(text, first, max(0, first - _BEFORE))
-    if opening is None:
-        return None
-    if opening < 0:
-        start = first - _BEFORE
-        while text[start] & 0xC0 == 0x80:  # amid a character
-            start -= 1
-        while text[start - 1] == _BACKSLASH:
-            start -= 1
+    opening = opening_before(text, first, known.stop) if known is not None and known.stop < first else None
+    if known is not None and opening == -1:
+        opening = known.opening
     else:
-        start = opening + 1
-        if _JSON_HEAD.match(text, start):
+        opening = opening or opening_before(text, first, 0)
+        if opening is None or _JSON_HEAD.match(text, opening + 1):
             return None
+    start = max(opening + 1, first - _BEFORE)
+    while text[start] & 0xC0 == 0x80:  # amid a character
+        start -= 1
+    while start > opening + 1 and text[start - 1] == _BACKSLASH:
+        start -= 1
     while at + 1 < len(hits) and hits[at + 1][0] <= last + _BEFORE and hits[at + 1][1] in bounded:
         at += 1
         last = hits[at][0]
     stop = _stop(text, start, last + _BEHIND)
-    if stop is None or stop < last or (opening >= 0 and text[stop] == _QUOTE):
+    if stop is None or stop < last or (start == opening + 1 and text[stop] == _QUOTE):
         return None
-    return start, stop, last
+    return _Part(opening, start, stop, last)
 
 
 def _stop(text: bytes, start: int, limit: int) -> int | None:

@@ -84,12 +84,19 @@ def sources(chosen: Chosen) -> tuple[Source, ...]:
             add(f"{pack}.toml", folder / "packs" / f"{pack}.toml", pack)
         for path in chosen.files:
             name = str(path)
-            add(name, path, OWN)
+            add(name, _regular(path), OWN)
     except (OSError, UnicodeDecodeError) as error:
         raise RedactionUnavailableError(
             f"rule file {name} cannot be read: {error}", remedy="mend or remove the file, then save again"
         ) from error
     return tuple(found)
+
+
+def _regular(path: Path) -> Path:
+    """The same path; `OSError` for a pipe, which would hold the save up for ever."""
+    if path.exists() and not path.is_file():
+        raise OSError("it is no regular file")
+    return path
 
 
 @lru_cache(maxsize=8)
