@@ -102,9 +102,10 @@ _JSON_ESCAPE = re.compile(
 
 
 _BLOCK = re.compile(
-    rb"(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[^\\]){1,2048}+",
+    rb"(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[^\\][\x80-\xbf]*+){1,2048}+",
     re.DOTALL,
 )
+"""As many escapes and whole characters."""
 _LONG = 16_384
 
 
