@@ -50,6 +50,33 @@ def _dense(size: int) -> bytes:
     return "".join(f"K{n}_TOKEN={secret(rng)}\n" for n in range(size // 55)).encode()
 
 
+def _encoded(size: int) -> Iterator[tuple[str, bytes]]:
+    """Texts full of small pieces that are decoded, or joined, before they are looked at."""
+    rng = rng_of(11)
+
+    def words() -> bytes:
+        return "".join(rng.choices(string.ascii_lowercase + " ", k=24)).encode()
+
+    def filled(make: Callable[[], bytes]) -> bytes:
+        made = bytearray()
+        while len(made) < size:
+            made += make()
+        return bytes(made)
+
+    yield "runs of base64", filled(lambda: base64.b64encode(words() + b"x") + b" ")
+    yield "runs of hex", filled(lambda: words().hex().encode() + b" ")
+    yield "'x%3D'", b"x%3D" * (size // 4)
+    yield "'%2541'", b"%2541" * (size // 5)
+    head = "gh" + "p_"
+    yield "wrapped tokens", filled(lambda: b"%-30.30s%s\n%s\n" % (words(), head.encode(), words()))
+    rows = (
+        f"{at:08x}: {rng.randbytes(16).hex(' ', 2)}  ................\n" for at in range(0, size // 4, 16)
+    )
+    yield "dumps", "".join(rows).encode()[:size]
+    delta = json.dumps({"type": "content_block_delta", "index": 0, "delta": {"text": "word "}}) + "\n"
+    yield "deltas of a stream", delta.encode() * (size // len(delta))
+
+
 def inputs(size: int) -> Iterator[tuple[str, bytes]]:
     """A name and a text of about `size` bytes."""
     rng = rng_of(9)
@@ -69,6 +96,7 @@ def inputs(size: int) -> Iterator[tuple[str, bytes]]:
     yield "words of providers", ("stripe token okta_key github secret=x " * (size // 38)).encode()
     yield "password=word ", b"password=value " * (size // 15)
     yield "a secret every 55 bytes", _dense(size)
+    yield from _encoded(size)
     yield "passwords", "".join(f"password=aB{n}x!9qz " for n in range(size // 22)).encode()
 
 

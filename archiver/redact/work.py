@@ -18,7 +18,7 @@ SEPARATOR: Final = b"\n\x00\n"
 """Stands between the pieces of a joined buffer; no rule matches across it."""
 _FREE_COST: Final = 24_000
 _BYTES_A_COST: Final = 10
-"""In base64 of mostly zeros the triggers of a format are a bit fewer, all of them vain, and it is honest."""
+"""Base64 of mostly zeros has a vain trigger of a format for every 23 bytes, and is honest."""
 _FREE_FOUND: Final = 8_000
 _BYTES_A_FOUND: Final = 1_000
 _BEFORE: Final = 128
