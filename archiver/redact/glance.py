@@ -26,6 +26,7 @@ _LONGEST_ESCAPE: Final = 6
 _BEFORE: Final = 1_024
 """Raw bytes before a trigger, and (`_BEHIND`) behind it, that a confirmer of bounded sight may look at."""
 _BEHIND: Final = 4_096
+_LONGEST_LINE: Final = 1 << 20
 _LONGEST_RUN: Final = 8_192
 _ESCAPE = re.compile(rb"\\(?:u[0-9a-fA-F]{4}|[^u])", re.DOTALL)
 _RUN = re.compile(rb"[A-Za-z0-9+/=_\-.%~:]*+")
@@ -65,18 +66,19 @@ class Glance:
         if len(hits) > _MANY or self._streams.edits(text, hits=hits):
             return True
         bounded = self._finder.bounded
+        quotes = unescaped(text) if len(text) <= _LONGEST_LINE else b""
         done = 0
         before = (0, 0)
         part: _Part | None = None
         for at, (end, number) in enumerate(hits):
             if end <= done:
                 continue
-            part = _around(text, hits, at, bounded, part) if number in bounded else None
+            part = _around(text, quotes, hits, at, bounded, part) if number in bounded else None
             if part is not None:
                 done = part.last
                 found = self._tells(text, part.start, part.stop, hits)
             else:
-                place, is_inside = _string(text, end, before)
+                place, is_inside = _string(text, quotes, end, before)
                 before = place
                 found = is_inside and self._is_suspicious(text, place, hits, depth)
                 found = found or (not is_inside and self._speaks(text, place, number))
@@ -143,12 +145,12 @@ class Glance:
         return sorted({*self._finder.hits(data), *((end, KNOWN_PART) for end in self._exact.ends(data))})
 
 
-def _string(text: bytes, end: int, before: tuple[int, int]) -> tuple[tuple[int, int], bool]:
+def _string(text: bytes, quotes: bytes, end: int, before: tuple[int, int]) -> tuple[tuple[int, int], bool]:
     """The string token in which a match ends, and True; or the last one before its end, and False.
 
     `before` is a token that ends before it, or (0, 0).
     """
-    place = string_around(text, end)
+    place = string_around(text, end, quotes)
     if place is not None:
         return place, True
     last, is_inside = string_at(text, end, before[1])
@@ -156,7 +158,7 @@ def _string(text: bytes, end: int, before: tuple[int, int]) -> tuple[tuple[int, 
 
 
 def _around(
-    text: bytes, hits: list[Hit], at: int, bounded: frozenset[int], known: _Part | None
+    text: bytes, quotes: bytes, hits: list[Hit], at: int, bounded: frozenset[int], known: _Part | None
 ) -> _Part | None:
     """The part of a long string around a trigger.
 
@@ -164,11 +166,13 @@ def _around(
     before it, which may be one of the same string.
     """
     first = last = hits[at][0]
-    opening = opening_before(text, first, known.stop) if known is not None and known.stop < first else None
+    opening = None
+    if known is not None and known.stop < first:
+        opening = opening_before(text, first, known.stop, quotes)
     if known is not None and opening == -1:
         opening = known.opening
     else:
-        opening = opening or opening_before(text, first, 0)
+        opening = opening or opening_before(text, first, 0, quotes)
         if opening is None or _JSON_HEAD.match(text, opening + 1):
             return None
     start = max(opening + 1, first - _BEFORE)
@@ -179,15 +183,18 @@ def _around(
     while at + 1 < len(hits) and hits[at + 1][0] <= last + _BEFORE and hits[at + 1][1] in bounded:
         at += 1
         last = hits[at][0]
-    stop = _stop(text, start, last + _BEHIND)
+    stop = _stop(text, quotes, start, last + _BEHIND)
     if stop is None or stop < last or (start == opening + 1 and text[stop] == _QUOTE):
         return None
     return _Part(opening, start, stop, last)
 
 
-def _stop(text: bytes, start: int, limit: int) -> int | None:
+def _stop(text: bytes, quotes: bytes, start: int, limit: int) -> int | None:
     """Where to end a part of a string: at its end, or past a limit where no token is cut; None: nowhere."""
-    part = unescaped(text[start:limit])
+    limit = min(limit, len(text))
+    while text[limit - 1] == _BACKSLASH:
+        limit -= 1
+    part = quotes[start:limit] if quotes else unescaped(text[start:limit])
     stop = start + part.find(b'"')
     if stop >= start:
         return stop

@@ -207,21 +207,35 @@ _OPENS: Final = b":,[{ "
 _BACKSLASH: Final = 0x5C
 
 
-def string_around(text: bytes, end: int) -> tuple[int, int] | None:
-    """The string token (quotes included) in which a match ends, or None when that is not certain."""
-    opening = opening_before(text, end, 0)
+def string_around(text: bytes, end: int, quotes: bytes = b"") -> tuple[int, int] | None:
+    """The string token (quotes included) in which a match ends, or None when that is not certain.
+
+    `quotes`: the text `unescaped`, if it is at hand.
+    """
+    opening = opening_before(text, end, 0, quotes)
     if opening is None or opening < 0:
         return None
-    closing = _closing(text, opening + 1)
+    closing = quotes.find(b'"', opening + 1) if quotes else _closing(text, opening + 1)
     return (opening, closing + 1) if closing >= end else None
 
 
-def opening_before(text: bytes, end: int, floor: int) -> int | None:
+def opening_before(text: bytes, end: int, floor: int, quotes: bytes = b"") -> int | None:
     """The quote that opens the string in which a match ends; -1 where no quote stands behind `floor`.
 
     None where that is not certain. The last quote that is not escaped is the one: it opens a string if it
     stands behind one of `_OPENS`, unless what follows it is punctuation between strings.
     """
+    quote = quotes.rfind(b'"', floor, end) if quotes else _quote_before(text, end, floor)
+    if quote < 0:
+        return -1 if floor > 0 else None
+    behind = _BEHIND.match(text, quote + 1)
+    at = behind.end() if behind is not None else len(text)
+    opens = quote > 0 and text[quote - 1] in _OPENS
+    return quote if opens and at < len(text) and text[at] not in _PUNCTUATION else None
+
+
+def _quote_before(text: bytes, end: int, floor: int) -> int:
+    """The last quote before `end` that is not escaped; -1 where none stands behind `floor`."""
     step = _STEP
     while True:
         low = max(floor, end - step)
@@ -229,14 +243,10 @@ def opening_before(text: bytes, end: int, floor: int) -> int | None:
             low -= 1
         quote = low + unescaped(text[low:end]).rfind(b'"')
         if quote >= low:
-            break
+            return quote
         if low <= floor:
-            return -1 if floor > 0 else None
+            return -1
         step *= 16
-    behind = _BEHIND.match(text, quote + 1)
-    at = behind.end() if behind is not None else len(text)
-    opens = quote > 0 and text[quote - 1] in _OPENS
-    return quote if opens and at < len(text) and text[at] not in _PUNCTUATION else None
 
 
 _STEP: Final = 1_024
