@@ -209,10 +209,10 @@ class Scrubber:
             ends += _line_ends(data)
         elif not rules and self._exact:
             ends += self._finder.escaped(data)
-        hits = {(end, KNOWN_PART) for end in ends}
+        hits = [(end, KNOWN_PART) for end in ends]
         if rules and not self._decode_all:
-            hits.update(self._finder.hits(data, between))
-        return sorted(hits)
+            hits += self._finder.hits(data, between)
+        return sorted(dict.fromkeys(hits))  # nearly in order, which a set would not keep
 
     def _line_edits(self, line: bytes, hits: list[Hit], opaque: ItemOpaque, *, rules: bool) -> list[Edit]:
         if not hits:
