@@ -138,7 +138,7 @@ class Glance:
             told = self._finder.hits(data)
         if told and (self._finder.confirm(data, told) or self._streams.edits(data, hits=told)):
             return True
-        return any(self._finder.find(view.data) for view in views.views(data))
+        return any(map(self._finder.find, views.readings(data)))
 
     def hits(self, data: bytes) -> list[Hit]:
         """All triggers in a text, ascending."""

@@ -14,6 +14,7 @@ from archiver.redact.finder import Finder
 from archiver.redact.ledger import Ledger
 from archiver.redact.redactor import Redactor
 from archiver.redact.scrub import Scrubber
+from archiver.redact.views import readings, views
 from archiver.scratch import Scratch
 from tests.redact.conftest import KEY
 from tests.redact.generate import CONTEXTS, SECRETS, VALUES, spell
@@ -70,3 +71,9 @@ def test_lines_are_numbered_also_behind_blocks_that_nobody_counted(finder: Finde
     (finding,) = redactor.receipt().findings
     assert finding.places == ("transcript main.jsonl line 5 $.text", "transcript main.jsonl line 6 $.text")
     assert made.parts[0].items.count == 6
+
+
+def test_readings_are_what_views_read() -> None:
+    for text in ("a\x1b[31mb\x1b[0mc", "a\u200bb\u00adc", "é→", "plain", "a\x1b]0;t\x07b\ufeff", ""):
+        data = text.encode()
+        assert list(readings(data)) == [view.data for view in views(data)]

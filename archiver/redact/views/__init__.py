@@ -6,7 +6,7 @@ which a trigger leads; `wrapped` joins lines. What was decoded is read again in 
 
 from archiver.redact.views.coded import Coded
 from archiver.redact.views.mapped import Mapped, Reading, json_string
-from archiver.redact.views.unseen import INVISIBLE, views
+from archiver.redact.views.unseen import INVISIBLE, readings, views
 from archiver.redact.views.wrapped import LINE_END, Wrapped, wrapped
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Reading",
     "Wrapped",
     "json_string",
+    "readings",
     "views",
     "wrapped",
 ]
