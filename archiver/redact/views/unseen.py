@@ -22,11 +22,14 @@ INVISIBLE: Final = tuple(
     chr(code).encode() for code in (0xAD, 0x200B, 0x200C, 0x200D, 0x200E, 0x200F, 0x2060, 0xFEFF)
 )
 """Characters that nobody sees: soft hyphen, zero-width ones, marks of direction, byte order mark."""
-_UNSEEN = re.compile(
-    rb"(?:\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\x00\n]{0,512}(?:\x07|\x1b\\)"
+# All first bytes in one class, which a search looks for first; then what stands behind each.
+_SIGN = (
+    rb"[\x1b" + b"".join(sorted({sign[:1] for sign in INVISIBLE})) + rb"]"
+    rb"(?:(?<=\x1b)(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\x00\n]{0,512}(?:\x07|\x1b\\)"
     rb"|[PX^_][^\x1b\x00\n]{0,512}\x1b\\|[ -/]{1,2}[0-~]|[0-Z\\^-~])"
-    rb"|" + b"|".join(INVISIBLE) + rb")++"
+    rb"|" + b"|".join(b"(?<=%b)%b" % (sign[:1], sign[1:]) for sign in INVISIBLE) + rb")"
 )
+_UNSEEN = re.compile(_SIGN + rb"(?:" + _SIGN + rb")*+")
 
 
 @functools.cache
