@@ -142,6 +142,18 @@ def test_a_key_in_base64_leaves_with_its_frame(finder: Finder) -> None:
             assert len(output) < 60
 
 
+def test_an_environment_in_base64_leaves_all_its_secrets(finder: Finder) -> None:
+    first, second = expand("ghp_{alnum:36}", 3), expand("{alnum:14}7aB", 4)
+    environment = f"GITHUB_TOKEN={first}\0LANG=C\0DB_PASSWORD={second}\0"
+    scrubber = Scrubber(finder, ExactMatcher(()), Ledger(KEY))
+    for text in (_base64(environment), environment.encode().hex()):
+        shown = scrubber.text(f"cat environ: {text} end".encode(), "here").decode()
+        assert _base64(second)[4:16] not in shown
+        assert first.encode().hex()[8:24] not in shown
+        assert second.encode().hex()[8:24] not in shown
+        assert "REDACTED" in shown
+
+
 def test_images_hashes_and_signatures_stay(finder: Finder) -> None:
     rows = [
         "data:image/png;base64," + expand("iVBORw0KGgo{b64:4000}", 1),

@@ -120,6 +120,7 @@ def hex_text(data: bytes, ends: list[int]) -> Iterator[Decoded]:
 def _text(
     data: bytes, start: int, end: int, clean: Mapped, decoded: bytes, ratio: tuple[int, int]
 ) -> Decoded | None:
+    decoded = decoded.replace(b"\0", b"\n")  # an environment, and what `find -print0` lists, is text too
     size = _text_size(decoded)
     if size < _LEAST:
         return None
