@@ -14,6 +14,8 @@ from typing import Final
 
 from archiver.model.receipt import Finding
 
+_NAMED: Final = 4
+"""Known values that one line names."""
 MOST: Final = 10
 """Lines that a list has; what is left is counted."""
 
@@ -23,8 +25,9 @@ _SESSION: Final = "end the session or revoke the token at whoever issued it"
 _SIGNED: Final = "revoke the key that signed it, or see that the time it is good for is over"
 _HOOK: Final = "delete the webhook and make another"
 _REVOKE: Final = "revoke it where it was issued, make another, and see what it was used for since"
-_KNOWN: Final = "see there which one it is, change it wherever it is used, and see what it was used for since"
+_KNOWN: Final = "change it wherever it is used, and see what it was used for since"
 _NOTHING: Final = "nothing to rotate, as it opens nothing by itself"
+_DENSE: Final = "look into the original: there were too many to tell them apart"
 
 _BY_WORD: Final[tuple[tuple[str, int, str], ...]] = (
     ("private-key", 0, _PAIR),
@@ -90,7 +93,7 @@ def rotations(findings: Iterable[Finding]) -> list[Rotation]:
         Rotation(
             rule=rule,
             kind=kind,
-            about=group[0].about,
+            about=_about(group),
             different=len({finding.fingerprint for finding in group}),
             count=sum(finding.count for finding in group),
             places=tuple(dict.fromkeys(place for finding in group for place in finding.places)),
@@ -99,6 +102,13 @@ def rotations(findings: Iterable[Finding]) -> list[Rotation]:
         for (kind, rule), group in groups.items()
     ]
     return sorted(made, key=lambda one: (rank(one.kind), -one.different, one.kind, one.rule))
+
+
+def _about(group: list[Finding]) -> str:
+    """What the findings of one rule are about; known values have names of their own."""
+    told = list(dict.fromkeys(finding.about for finding in group))
+    more = f" and {len(told) - _NAMED} more" if len(told) > _NAMED else ""
+    return ", ".join(told[:_NAMED]) + more
 
 
 def lines(findings: Iterable[Finding], most: int = MOST) -> list[str]:
@@ -132,4 +142,6 @@ def _step(kind: str) -> str:
         return _NOTHING
     if kind == "known-value":
         return _KNOWN
+    if kind == "dense":
+        return _DENSE
     return next((step for word, _, step in _BY_WORD if word in kind), _REVOKE)

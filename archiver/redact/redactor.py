@@ -10,7 +10,17 @@ from pydantic import ValidationError
 
 from archiver import jsonio
 from archiver.errors import RedactionUnavailableError, UsageError
-from archiver.model import Checkpoint, Items, LeftOut, Member, Receipt, RuleFile, Transcript, TranscriptPart
+from archiver.model import (
+    Checkpoint,
+    Finding,
+    Items,
+    LeftOut,
+    Member,
+    Receipt,
+    RuleFile,
+    Transcript,
+    TranscriptPart,
+)
 from archiver.progress import Progress, Silent
 from archiver.redact import exact as exact_values
 from archiver.redact import rules
@@ -245,10 +255,12 @@ class Redactor:
         about = {KNOWN: _ABOUT_KNOWN, FLOOD: _ABOUT_FLOOD}
         for rule in {finding.rule for finding in found}.difference(about):
             about[rule] = loaded.rules[loaded.index(rule)].about
+        known = self._names_of(found)
         findings = (
             finding.model_copy(
                 update={
-                    "about": about.get(finding.rule, ""),
+                    "about": (finding.rule == KNOWN and known.get(finding.fingerprint))
+                    or about[finding.rule],
                     "places": tuple(map(self._shown, finding.places)),
                 }
             )
@@ -268,6 +280,16 @@ class Redactor:
             too_short=self._too_short,
             unread=tuple(map(self._shown, self._unread)),
         )
+
+    def _names_of(self, found: Iterable[Finding]) -> dict[str, str]:
+        """What named the known values among the findings: a variable, a file, the caller; by fingerprint."""
+        if all(finding.rule != KNOWN for finding in found):
+            return {}
+        return {
+            self._ledger.fingerprint(exact_values.bytes_of(one)): f"the value of {self._shown(one.name)}"
+            for one in self._given
+            if exact_values.searchable(one)
+        }
 
     def _shown(self, text: str) -> str:
         """A text of the receipt without any known value; this does not count as one more place."""

@@ -102,6 +102,16 @@ def test_it_names_engine_rules_and_their_files(redactor: Callable[..., FileRedac
     assert receipt.too_short == ("SHORT",)
 
 
+def test_a_known_value_is_told_by_its_name(redactor: Callable[..., FileRedactor]) -> None:
+    values = [made(20, seed) for seed in range(2)]
+    given = [ExactValue(f"ENV_{number}", value) for number, value in enumerate(values)]
+    receipt = looked(redactor(*given), {"a.txt": f"so {values[0]} is, and {values[1]}".encode()})
+    assert {finding.about for finding in receipt.findings} == {"the value of ENV_0", "the value of ENV_1"}
+    (told,) = lines(receipt.findings)
+    assert "the value of ENV_0" in told
+    assert "the value of ENV_1" in told
+
+
 def test_what_an_older_release_wrote_is_read() -> None:
     old = {
         "engine": "vectorscan 0.9.1", "rules_version": "0" * 16, "rules": 3, "left_out": [], "too_short": [],
