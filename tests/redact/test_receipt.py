@@ -179,7 +179,8 @@ def test_each_kind_says_what_to_do() -> None:
         ("url-password", "change the password"),
         ("jwt", "session"),
         ("npm-token", "revoke it"),
-        ("known-value", "see there which one it is"),
+        ("known-value", "change it wherever it is used"),
+        ("dense", "look into the original"),
         ("private-address", "nothing to rotate"),
     ):
         line = lines([finding(kind, about="what it is", places=("a line 1",))])[0]
