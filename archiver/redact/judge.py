@@ -31,6 +31,7 @@ _SYMBOL = re.compile(rb"[^A-Za-z0-9_\-./:]")
 _STRONG = re.compile(rb"[!@#$%^&*?~]")
 _CODE_SIGNS = re.compile(rb"[(){}\[\]<>=|]|&&")
 _TOKEN = re.compile(rb"[A-Za-z0-9+/=_.~:!@$%^*\-]+")
+_MANY_DIGITS: Final = 24
 _VARIED: Final = 6
 """Different bytes that a random value of any length has."""
 _SHORT_DATA: Final = 40
@@ -135,14 +136,15 @@ def _is_random(value: bytes) -> bool:
 def is_plausible(value: bytes, *, telling: bool) -> bool:
     """A value of a provider's form after its word; `telling` forms need only not to be filler.
 
-    Any other must have digits among its letters, or letters that nobody would write, and some variety.
+    Any other must have digits among its letters, or letters that nobody would write, and some variety; digits
+    alone must be more than any id or moment has.
     """
     if is_filler(value):
         return False
     if telling:
         return True
     digits = _count(value, _DIGITS)
-    if digits == len(value) or len(set(value)) < _VARIED:
+    if (digits == len(value) < _MANY_DIGITS) or len(set(value)) < _VARIED:
         return False
     return digits > 0 or is_scrambled(value, 8)
 
