@@ -21,8 +21,8 @@ PERCENT: Final = Expression(
 # JSON text that writes printable ASCII or ESC as `\\u00XX` has to be decoded before triggers can see it.
 # `<`, `>`, `&` and `'`, which some writers always escape, are part of no token; the unseen may split one.
 WRITTEN: Final = Expression(
-    rb"\\u00(1[bB]|2[0-57-9a-fA-F]|3[0-9abdfABDF]|[4-7][0-9a-fA-F]|[aA][dD])|\\u(20(0[b-fB-F]|60)|[fF][eE][fF][fF])|"
-    + b"|".join(map(re.escape, INVISIBLE))
+    rb"\\u00(1[bB]|2[0-57-9a-fA-F]|3[0-9abdfABDF]|[4-7][0-9a-fA-F]|[aA][dD])"
+    rb"|\\u(20(0[b-fB-F]|2[a-eA-E]|6[0-9])|061[cC]|[fF][eE][fF][fF])|" + b"|".join(map(re.escape, INVISIBLE))
 )
 ESCAPES: Final = Expression((_FRESH % (b"x", b"x")) + rb"(?:\\{1,15}x(?:[2-7][0-9a-fA-F]|0[9aAdD])){4}")
 _PERCENTS = re.compile(rb"(?:%[0-9a-fA-F]{2})+")

@@ -19,7 +19,8 @@ class View(Protocol):
 
 
 INVISIBLE: Final = tuple(
-    chr(code).encode() for code in (0xAD, 0x200B, 0x200C, 0x200D, 0x200E, 0x200F, 0x2060, 0xFEFF)
+    chr(code).encode()
+    for code in (0xAD, 0x61C, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A), 0xFEFF)
 )
 """Characters that nobody sees: soft hyphen, zero-width ones, marks of direction, byte order mark."""
 # All first bytes in one class, which a search looks for first; then what stands behind each.
