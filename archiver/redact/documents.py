@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import accumulate
 
 from archiver import jsonio
 from archiver.redact import views
 from archiver.redact.edits import Edit, settle
+from archiver.redact.engine import Hit
 from archiver.redact.exact import ExactMatcher
 from archiver.redact.finder import Finder
+from archiver.redact.quoted import quoted
 from archiver.redact.streams import Streams
 from archiver.redact.tokens import Leaf, Path, Walk
 from archiver.redact.work import SEPARATOR
@@ -107,6 +109,7 @@ class Documents:
         if rules:
             self._apply_rules(text, plain, found)
             self._apply_formats(text, short, found)
+            self._apply_quoted(text, plain, depth, found)
         for leaf in plain:
             self._known(text, leaf, found)
             for edit in self._streams.edits(leaf.data, rules=rules):
@@ -133,6 +136,26 @@ class Documents:
             for edit in inner
         )
         return True
+
+    def quoted(self, data: bytes, hits: list[Hit], depth: int = 0) -> Iterator[tuple[int, list[Edit]]]:
+        """What quoted strings inside a text hold that shows when they are decoded, and where they begin.
+
+        `hits` are the triggers of the text; those of rules are seen as they are.
+        """
+        ends = [end for end, number in hits if self._finder.is_of_view(number)]
+        for at, token in quoted(data, ends) if depth < _DEEPEST else ():
+            edits = self._walk(token, None, _never, (), True, depth + 1)
+            if edits:
+                yield at, edits
+
+    def _apply_quoted(self, text: bytes, leaves: list[Leaf], depth: int, found: list[Edit]) -> None:
+        for leaf in leaves:
+            if b"\\" not in leaf.data or b'"' not in leaf.data:
+                continue
+            for at, edits in self.quoted(leaf.data, self._finder.hits(leaf.data), depth):
+                for edit in edits:
+                    made = _edit(text, leaf, at + edit.start, at + edit.end, edit.rule, edit.value)
+                    found.append(replace(made, rest=edit.rest))
 
     def _apply_formats(self, text: bytes, leaves: list[Leaf], found: list[Edit]) -> None:
         """Find what has the format of a provider's credential where an id is due."""

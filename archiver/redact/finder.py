@@ -120,6 +120,10 @@ class Finder:
             if number != padded or ends_as_text(data, end - 1)
         ]
 
+    def is_of_view(self, number: int) -> bool:
+        """True for a trigger of text that is encoded, escaped or broken: decoded, it may tell more."""
+        return self._confirmed <= number < self.flooded and number != self.stream
+
     def is_cut(self, hits: Iterable[Hit]) -> bool:
         """True when there is a piece of the text that was not scanned to its end."""
         return any(number == self.flooded for _, number in hits)

@@ -138,6 +138,8 @@ class Glance:
             told = self._finder.hits(data)
         if told and (self._finder.confirm(data, told) or self._streams.edits(data, hits=told)):
             return True
+        if next(self._documents.quoted(data, told), None) is not None:
+            return True
         return any(map(self._finder.find, views.readings(data)))
 
     def hits(self, data: bytes) -> list[Hit]:
