@@ -32,7 +32,7 @@ def handed_over(restored: Restored, into: Path) -> bytes:
 
 
 def test_a_seal_around_messages_stays_and_a_credential_goes(setup: Setup, tmp_path: Path) -> None:
-    seal = secrets.token_hex(150) + "/" + CREDENTIAL  # by chance, sealed text may hold anything
+    seal = secrets.token_hex(150) + "-" + CREDENTIAL  # by chance, sealed text may hold anything
     log = chat_log(1)
     message = log["response"]["choices"][0]["message"]
     message["thinking_blocks"] = [{"type": "thinking", "thinking": "hm", "signature": seal}]

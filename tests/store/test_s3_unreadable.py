@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,7 +18,19 @@ from archiver.store.s3 import S3Store
 
 from .contract import NAME
 
+# boto3 leaves the connection of an answer that it cannot parse to the collector, which warns of it.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+
 TIME = "Thu, 01 Jan 2026 00:00:00 GMT"
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """What a test left is collected in that test, and warned of in no other."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture
