@@ -6,6 +6,7 @@ triggers. Whatever is found is found again by `documents`, which knows what it i
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from bisect import bisect_right
@@ -46,11 +47,9 @@ class _Part(NamedTuple):
 class Glance:
     """Says of JSON texts that they hold no secret."""
 
-    def __init__(
-        self, finder: Finder, exact: ExactMatcher, documents: Documents, vain: set[bytes] | None = None
-    ) -> None:
-        """`vain` holds digests of texts that were looked at in vain, which recur in most sessions."""
-        self._vain = set() if vain is None else vain
+    def __init__(self, finder: Finder, exact: ExactMatcher, documents: Documents) -> None:
+        """`documents` by the same rules and values."""
+        self._vain = vain_by(finder.rules.version)
         self._finder = finder
         self._exact = exact
         self._documents = documents
@@ -145,6 +144,12 @@ class Glance:
     def hits(self, data: bytes) -> list[Hit]:
         """All triggers in a text, ascending."""
         return sorted({*self._finder.hits(data), *((end, KNOWN_PART) for end in self._exact.ends(data))})
+
+
+@functools.lru_cache(maxsize=4)
+def vain_by(_version: str) -> set[bytes]:
+    """Digests of texts in which rules of that version found nothing; sessions repeat them."""
+    return set()
 
 
 def _string(text: bytes, quotes: bytes, end: int, before: tuple[int, int]) -> tuple[tuple[int, int], bool]:

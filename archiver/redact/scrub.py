@@ -80,7 +80,7 @@ class Scrubber:
         if names is not None and not decode_all:
             self._reuse = Known(names, finder.rules if rules else None, *exact.parted())
         self._documents = Documents(finder, exact)
-        self._glance = Glance(finder, exact, self._documents, self._clean.setdefault(None, set()))
+        self._glance = Glance(finder, exact, self._documents)
         self._texts = Texts(finder, exact, rules=rules)
         self._streams = Streams(finder, exact)
         self._harmless: set[bytes] = set()
