@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -57,6 +57,12 @@ class Setup:
     """What was made at first use, so that it can be said once."""
     warnings: tuple[str, ...] = ()
     """What is not as it was set up, and did not keep the store from being opened."""
+    registered: tuple[ExactValue, ...] = ()
+    """Values that the caller knows to be secret."""
+
+    def registering(self, *values: ExactValue) -> Setup:
+        """The same setup, which searches all that is saved for these values too, in all their encodings."""
+        return replace(self, registered=(*self.registered, *values))
 
     def require_signing_key(self) -> SigningKey:
         """The signing key; `KeyUnavailableError` where there is none."""
@@ -81,7 +87,7 @@ class Setup:
         return bind_identities(self.identities, Context(self.settings.keys.application, run, task, kind))
 
     def exact_values(self) -> list[ExactValue]:
-        """Values that are known to be secret: of the environment, of files, and the own identities.
+        """Values that are known to be secret: registered, of the environment, of files, the own identities.
 
         Raises `RedactionUnavailableError` for a file of `redaction.secret_files` that cannot be read.
         """
@@ -92,7 +98,7 @@ class Setup:
             for identity in self.identities
             if isinstance(identity, SecretIdentity)
         ]
-        return [*known_values(self.settings), *own]
+        return [*self.registered, *known_values(self.settings), *own]
 
     def redactor(self, key: bytes) -> Redactor:
         """What redacts with all that is configured; raises `RedactionUnavailableError`."""
