@@ -309,6 +309,8 @@ def main(arguments: list[str]) -> None:
         return
     quick = "--quick" in arguments
     wanted = [name for name in arguments if name in PARTS] or PARTS
+    if "memory" in wanted:
+        memory(quick)  # first: a process inherits the peak of the one that started it
     with tempfile.TemporaryDirectory(prefix="archiver-bench-") as name:
         folder = Path(name)
         finder = load_finder()
@@ -323,8 +325,6 @@ def main(arguments: list[str]) -> None:
                 reuse(corpus, finder, quick)
         if "hostile" in wanted:
             hostile_inputs(finder, quick)
-        if "memory" in wanted:
-            memory(quick)
         if "start" in wanted:
             start(folder)
 
