@@ -92,7 +92,7 @@ def _note(number: int, _start: int, end: int, _flags: int, hits: object) -> None
 def _counted(most: int, wanted: Wanted | None) -> Callable[[int, int, int, int, object], bool]:
     def note(number: int, _start: int, end: int, _flags: int, hits: object) -> bool:
         hits.append((end, number))  # type: ignore[attr-defined]  # as in `_note`
-        return len(hits) > most  # type: ignore[arg-type]
+        return len(hits) > most  # type: ignore[arg-type]  # as in `_note`
 
     def ask(number: int, _start: int, end: int, _flags: int, hits: object) -> bool:
         return wanted(end, number) and note(number, 0, end, 0, hits)  # type: ignore[misc]  # it is asked if given

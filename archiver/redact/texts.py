@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import replace
@@ -15,10 +14,10 @@ from archiver.redact.engine import Hit
 from archiver.redact.exact import ExactMatcher
 from archiver.redact.finder import Finder
 from archiver.redact.glance import Glance
+from archiver.redact.quoted import quoted
 from archiver.redact.streams import Streams
 from archiver.redact.tokens import Path
 
-_STRING = re.compile(rb'"[^"\\\n\x00]*+(?:\\[^\n\x00][^"\\\n\x00]*+)*+"')
 _JSON_LINE_LIMIT = 4 << 20
 
 
@@ -44,13 +43,13 @@ class Texts:
         found = self._streams.edits(data, rules=self._rules)
         documents: list[tuple[int, int]] = []
         for start, stop, is_json in self._lines(data, ends):
+            inside = told[bisect_right(ends, start) : bisect_right(ends, stop)]
+            moved = [(end - start, number) for end, number in inside]
             if is_json:
                 documents.append((start, stop))
-                inside = told[bisect_right(ends, start) : bisect_right(ends, stop)]
-                moved = [(end - start, number) for end, number in inside]
                 found += _moved(self._document(data[start:stop], moved), start)
             else:
-                found += _moved(self._strings(data[start:stop]), start)
+                found += _moved(self._strings(data[start:stop], [end for end, _ in moved]), start)
         found += self._flat(data, hits, documents)
         return settle(found, self._finder)
 
@@ -96,19 +95,11 @@ class Texts:
             elif b"\\" in line:
                 yield start, stop, False
 
-    def _strings(self, line: bytes) -> list[Edit]:
-        """Secrets in strings that hold escapes."""
+    def _strings(self, line: bytes, ends: list[int]) -> list[Edit]:
+        """Secrets in strings that hold escapes and in which triggers end."""
         found: list[Edit] = []
-        for match in _STRING.finditer(line):
-            token = match[0]
-            if b"\\" not in token:
-                continue
-            try:
-                jsonio.loads(token)
-            except ValueError:
-                continue
-            edits = self._documents.edits(token, None, _no_opaque, rules=self._rules)
-            found += _moved(edits, match.start())
+        for at, token in quoted(line, ends):
+            found += _moved(self._documents.edits(token, None, _no_opaque, rules=self._rules), at)
         return found
 
 

@@ -45,6 +45,10 @@ _RESOURCE = re.compile(rb"arn:[a-z\-]{3,12}:[a-z0-9\-]{2,30}:[a-z0-9\-]{0,20}:[^
 _ARN_REACH = 120
 """Bytes; in a name of a resource of AWS, `secret:` says what the resource is."""
 _LISTED = re.compile(rb"[\"'`][ \t\r\n]{0,40},[ \t\r\n]{0,40}(?P<q>[\"'`])[\w.:@\-]{1,60}(?P=q)[ \t]{0,4},\Z")
+_GROUPED = re.compile(
+    rb"(?:\A|[^\w\])}>])[ \t]{0,4}[(\[{][ \t\r\n]{0,40}(?P<q>[\"'`])[\w.:@\-]{1,60}(?P=q)[ \t]{0,4},\Z"
+)
+"""A tuple or list, and no call, begins with the name: its strings are words of one kind."""
 _LIST_REACH = 160
 """Bytes; a name that another string comes before is one of a list, and so is what comes after it."""
 _ELEMENT = re.compile(
@@ -92,8 +96,9 @@ def next_argument(data: bytes, end: int) -> Value | None:
     match = _ARGUMENT.match(data, end)
     if match is None:
         return None
-    listed = _LISTED.search(data, max(0, end - _LIST_REACH), end) is not None
-    return Value(*match.span("secret"), literal=not listed)
+    low = max(0, end - _LIST_REACH)
+    listed = _LISTED.search(data, low, end) or _GROUPED.search(data, low, end)
+    return Value(*match.span("secret"), literal=listed is None)
 
 
 def in_element(data: bytes, end: int) -> Value | None:

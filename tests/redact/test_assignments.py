@@ -71,7 +71,7 @@ def test_passwords_of_people_are_found(text: str, finder: Finder) -> None:
         'type: "password", name: "secret"', "password=$1", "user: me, password: process.env.PW",
         'url: "/reset", password: "users#edit"', "Password!", '{"username": "user", "password": "password"}',
         "username = args\npassword = secret_value\n",
-        "keys = ['email', 'password', 'fullname', 'homepage']",
+        "keys = ['email', 'password', 'fullname', 'homepage']", 'LAST = ("secret", "dense")',
         "Url('http', 'user:password', 'host.test', 80)",
         "`username`, `password`, `certfile` and `keyfile`",
         '{"name": "Secret", "memberName": "SecretAccess"}',
