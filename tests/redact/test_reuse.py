@@ -15,7 +15,7 @@ from archiver.redact.exact import ExactMatcher
 from archiver.redact.finder import Finder
 from archiver.redact.ledger import Ledger
 from archiver.redact.redactor import Redactor
-from archiver.redact.reuse import Names
+from archiver.redact.reuse import Names, Piece, to_scan
 from archiver.redact.scrub import Scrubber, never
 from tests.redact.conftest import KEY
 from tests.redact.support import expand, lines
@@ -217,3 +217,12 @@ def test_a_secret_split_over_records_far_apart_is_found_where_only_its_end_is_ne
     output = lines(scrubber(finder, names), grown)
     assert output == lines(scrubber(finder, None), grown)
     assert TOKEN[12:].encode() not in output
+
+
+def test_what_is_known_is_scanned_again_beside_what_is_not() -> None:
+    known, unknown = Piece(0, 1, None, None), Piece(0, 1, b"name", None)
+    values = Piece(0, 1, None, b"name")
+    assert list(to_scan([known, known, unknown, known, known])) == [(1, 4, True)]
+    assert list(to_scan([known, values, known, known])) == [(0, 3, False)]
+    assert list(to_scan([unknown, known, values])) == [(0, 2, True), (2, 3, False)]
+    assert list(to_scan([known, known])) == []
