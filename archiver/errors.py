@@ -85,6 +85,10 @@ class RedactedValueError(RefusedError):
     """A value holds the placeholder of a credential, so it cannot be used as a value."""
 
 
+class AuditError(RefusedError):
+    """The audit line of an action cannot be written, so the action is not carried out."""
+
+
 class UntrustedWriterError(RefusedError):
     """A valid signature by a key that the restorer does not accept for this run."""
 
@@ -150,6 +154,14 @@ class ChainError(DamagedError):
 
 class MissingRecordError(ChainError):
     """A record inside the chain is gone."""
+
+
+class RolledBackError(ChainError):
+    """The store is behind what the witness has seen of a run: it was rolled back, or its end was removed."""
+
+
+class ForkError(ChainError):
+    """A number of a run has another record than the one that the witness has seen under it."""
 
 
 class BundleMissingError(DamagedError):
@@ -280,3 +292,7 @@ class NoSuchRunError(ArchiverError):
     """The store has no run, or no checkpoint of it, by that name."""
 
     exit_code = 9
+
+
+class BundleExpiredError(NoSuchRunError):
+    """A committed bundle is gone, as its retention class says that it may be by now."""

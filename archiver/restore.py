@@ -14,22 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from archiver import bundles, freshness, handover, members, rotation, withheld
-from archiver.catalog import Catalog, Chain
+from archiver import bundles, choosing, gate, handover, judging, members, rotation, withheld
+from archiver.catalog import Catalog
 from archiver.errors import (
     ArchiveFormatError,
     ContextMismatchError,
     DigestMismatchError,
     InvalidDocumentError,
     NeedsDecisionError,
-    NoSuchRunError,
     NotSerialisableError,
     StaleCheckpointError,
     UnsupportedSchemaError,
 )
 from archiver.migrate import migrate, version_of
 from archiver.model import SCHEMA_VERSION, Checkpoint, Record, Transcript
-from archiver.model.report import Blocker, ProbeVerdict, Repaired
+from archiver.model.report import Repaired
 from archiver.model.report import RestoreReport as Report
 from archiver.progress import Progress, Silent
 from archiver.record_of import effect_counts
@@ -38,9 +37,6 @@ from archiver.repair import RepairReport, repair
 if TYPE_CHECKING:
     from archiver.scratch import Scratch
     from archiver.setup import Setup
-
-EFFECTS = "effects"
-"""The word that `accept` takes for effects whose outcome nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +54,7 @@ def plan(
     *,
     at: int | None = None,
     accept: Collection[str] = (),
+    network: bool = False,
     now: datetime | None = None,
 ) -> Report:
     """What a restore would do and whether anything stands against it, from records alone.
@@ -65,10 +62,10 @@ def plan(
     Raises what `Catalog.chain` raises; a stale world is not an error here but a blocker of the report.
     """
     chain = Catalog(setup).chain(run, upto=at)
-    record = _choose(chain, at)
+    record = choosing.choose(chain, at)
     _supported(record)
     bundles.check_present(record, setup)
-    return _judge(chain, record, setup, accept, now or datetime.now(UTC))
+    return judging.judge(chain, record, setup, accept=accept, network=network, now=now or datetime.now(UTC))
 
 
 def restore(
@@ -88,7 +85,7 @@ def restore(
     """
     handover.check_target(into)
     progress = progress or Silent()
-    report = plan(run, setup, at=at, accept=accept, now=now)
+    report = plan(run, setup, at=at, accept=accept, network=True, now=now)
     _refuse(report)
     with handover.target(into) as scratch:
         unpacked = scratch.path / "bundle"
@@ -97,7 +94,7 @@ def restore(
         original = members.with_items(_validate(document, report.record), unpacked, manifest)
         _agrees(original, report.record)
         checkpoint, repairs = _repaired(original, scratch)
-        checkpoint = withheld.check_replay(checkpoint, accepted=EFFECTS in accept)
+        checkpoint = withheld.check_replay(checkpoint, accepted=gate.EFFECTS in accept)
         if checkpoint.effects != original.effects:
             (unpacked / members.EFFECTS).write_bytes(members.effect_lines(checkpoint))
         receipt = members.receipt_in(unpacked)
@@ -124,82 +121,6 @@ def _left(repairs: RepairReport) -> Iterator[str]:
     for found in repairs.left:
         if found.code != "unanswered_call":
             yield f"{found.part}, item {found.item}: {found.code}: {found.detail}"
-
-
-def _choose(chain: Chain, at: int | None) -> Record:
-    """The numbered checkpoint, or else the newest record that has a bundle."""
-    if at is not None:
-        record = chain.head.record
-        if record.bundle is None:
-            raise NoSuchRunError(
-                f"record {at} of run {chain.run} is a {record.kind} and holds no checkpoint",
-                remedy="choose another number with --at",
-            )
-        return record
-    for link in reversed(chain.links):
-        if link.record.bundle is not None:
-            return link.record
-    raise NoSuchRunError(f"run {chain.run} has no checkpoint yet, only claims")
-
-
-def _judge(chain: Chain, record: Record, setup: Setup, accept: Collection[str], now: datetime) -> Report:
-    context = freshness.Context(
-        now=now,
-        checkpoint_at=record.checkpoint_at,
-        workspace=freshness.workspace_of(record.probes),
-        max_age=setup.settings.freshness.max_age,
-    )
-    fresh = freshness.judge_all(
-        record.probes,
-        context,
-        [name for name in accept if name != EFFECTS],
-        policy=setup.settings.freshness.policy,
-    )
-    verdicts = tuple(ProbeVerdict(**verdict.model_dump()) for verdict in fresh.verdicts)
-    blockers = [
-        Blocker(accept=v.probe, reason=f"{v.probe} is {v.state}: {v.evidence}", remedy=v.remedy)
-        for v in verdicts
-        if v.probe in fresh.blockers
-    ]
-    if record.effects.undecided and EFFECTS not in accept:
-        blockers.append(_undecided(record))
-    return Report(
-        run=chain.run,
-        seq=record.seq,
-        newest=chain.newest,
-        record=record,
-        writer=chain.writer,
-        freshness=verdicts,
-        blockers=tuple(blockers),
-        warnings=_warnings(chain, record, verdicts),
-        accepted=tuple(sorted(accept)),
-        findings=record.findings,
-    )
-
-
-def _undecided(record: Record) -> Blocker:
-    return Blocker(
-        accept=EFFECTS,
-        reason=f"nobody knows whether these effects happened: {', '.join(record.effects.undecided)}",
-        remedy="look in the systems they act on; --accept effects hands the checkpoint over all the same",
-        exit_code=7,
-    )
-
-
-def _warnings(chain: Chain, record: Record, verdicts: tuple[ProbeVerdict, ...]) -> tuple[str, ...]:
-    warnings = [f"{v.probe} is UNKNOWN: {v.evidence}" for v in verdicts if v.state == "UNKNOWN"]
-    if record.seq != chain.newest:
-        warnings.append(
-            f"this is checkpoint {record.seq} of {chain.newest}; what came after it is not restored"
-            + ("" if chain.head.record.seq == chain.newest else " and was not looked at")
-        )
-    warnings += [
-        f"approval {approval.id} waits for a person: {approval.question}"
-        for approval in record.plan.pending_approvals
-    ]
-    if record.left_out:
-        warnings.append(f"{record.left_out} members were left out because they could not be made safe")
-    return tuple(warnings)
 
 
 def _refuse(report: Report) -> None:

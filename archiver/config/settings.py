@@ -94,6 +94,11 @@ class KeySettings(Frozen):
         description="ARNs of the KMS keys that may be asked to open something. Unset: those among the "
         "recipients.",
     )
+    break_glass: Words = Field(
+        (),
+        description="Recipients whose identities are for emergencies only: that one of them opened something "
+        "is said loudly and written down.",
+    )
     kms_endpoint_url: str | None = Field(None, description="Address of a KMS that is not AWS's own.")
     application: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")] = Field(
         "checkpoint-archiver", description="The application in the encryption context of KMS."
@@ -130,11 +135,47 @@ class LimitSettings(Limits):
     members: Count = Field(100_000, description="Files in one bundle.")
 
 
+class TrustSettings(Frozen):
+    """What is remembered outside the store, so that a store that was rolled back is noticed."""
+
+    witness: Place | None = Field(
+        None,
+        description="Folder that remembers the newest record seen of each run. Unset: `witness` in the state "
+        "home.",
+    )
+    use_witness: bool = Field(
+        True, description="`false`: remember nothing; every restore then says `rollback: unverified`."
+    )
+
+
+class AuditSettings(Frozen):
+    """What is written down about who opened, restored, accepted, resolved or rekeyed what."""
+
+    file: Place | None = Field(
+        None, description="JSON lines, appended to. Unset: `audit.jsonl` in the state home."
+    )
+    store: bool = Field(
+        True, description="Also put each line, signed and sealed, into the store where this role may write."
+    )
+    who: str | None = Field(None, description="Who is acting. Unset: user and host.")
+
+
 class FreshnessSettings(Frozen):
     """When a checkpoint counts as stale, and what follows."""
 
     max_age: Duration = Field(timedelta(days=7), description="An older checkpoint is STALE.")
     policy: Policy = Field(Policy(), description="What STALE and UNKNOWN do to a restore.")
+    timeout: Duration = Field(timedelta(seconds=10), description="How long one probe may take.")
+    hosts: Words = Field(
+        (),
+        description="Hosts that probes may contact: `example.com`, `*.example.com`, `example.com:8443`. "
+        "Others are UNKNOWN, not contacted.",
+    )
+    watch: Words = Field(
+        (),
+        description="Resources whose version is captured with each save and compared at restore: "
+        "`https://…`, `s3://bucket/key`, `git+https://…#branch`, `file:path`.",
+    )
 
 
 class PatternSettings(Frozen):
@@ -205,6 +246,8 @@ class Settings(BaseSettings):
     archive: ArchiveSettings = ArchiveSettings()
     limits: LimitSettings = LimitSettings()
     freshness: FreshnessSettings = FreshnessSettings()
+    trust: TrustSettings = TrustSettings()
+    audit: AuditSettings = AuditSettings()
     redaction: RedactionSettings = RedactionSettings()
 
     _file: Path | None = PrivateAttr(None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from archiver.model.base import Frozen, JsonValue, Utc
 from archiver.model.checkpoint import Approval, Budget, Count, Digest, Outcome, Spend
@@ -57,6 +57,17 @@ class PlanCounts(Frozen):
     pending_approvals: tuple[Approval, ...] = ()
 
 
+class Decision(Frozen):
+    """What a person said of an effect whose outcome was not known, when they took a run over."""
+
+    effect: Annotated[str, Field(min_length=1)]
+    """The key of the effect."""
+    outcome: Literal["done", "not-done"]
+    by: str
+    at: Utc
+    reason: str = ""
+
+
 class Record(Frozen):
     """One link of a run's chain."""
 
@@ -94,14 +105,26 @@ class Record(Frozen):
     recipients: tuple[str, ...]
     """Fingerprints of those the bundle was sealed to."""
     bundle: BundleRef | None = None
+    decisions: tuple[Decision, ...] = ()
+    """Of a claim: what a person said of effects whose outcome was not known."""
     previous: Digest | None = None
     """SHA-256 of the body of the record with the number before; null for the first."""
     software: str = ""
+
+    @model_serializer(mode="wrap")
+    def _without_no_decisions(self, as_usual: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
+        """No decisions have one form, that of the records which were made before there were any."""
+        document: dict[str, JsonValue] = as_usual(self)
+        if not self.decisions:
+            document.pop("decisions", None)
+        return document
 
     @model_validator(mode="after")
     def _kind_fits(self) -> Record:
         if (self.bundle is None) != (self.kind != "checkpoint"):
             raise ValueError(f"a {self.kind} {'has no' if self.bundle else 'needs a'} bundle")
+        if self.decisions and self.kind != "claim":
+            raise ValueError("only a claim has decisions")
         if self.bundle is not None and any(not 0 < base < self.seq for base in self.bundle.bases):
             raise ValueError("the bases of a bundle come before it")
         return self

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from archiver.model.base import Frozen, JsonValue
-from archiver.model.record import Record
+from archiver.model.record import Decision, Record
 
 
 class ProbeVerdict(Frozen):
@@ -50,10 +50,28 @@ class RestoreReport(Frozen):
     writer: str
     """Name of the trusted writer that signed the record."""
     rollback: Literal["unverified", "verified"] = "unverified"
+    witness: str = ""
+    """What the witness has seen of the run before, in words; empty where there is none."""
+    lost: tuple[str, ...] = ()
+    """What came after this checkpoint and is not restored."""
     freshness: tuple[ProbeVerdict, ...] = ()
+    not_recorded: tuple[str, ...] = ()
+    """Probes of which nothing was captured when the checkpoint was saved."""
     blockers: tuple[Blocker, ...] = ()
     warnings: tuple[str, ...] = ()
     accepted: tuple[str, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    """What a person said of effects whose outcome was not known, now or when the run was taken over."""
+    reason: str = ""
+    """Why somebody restores, in their words."""
+    opened_by: str | None = None
+    """Fingerprint of the identity that opened the bundle; None for a plan."""
+    break_glass: bool = False
+    """Whether that is a break-glass identity."""
+    next_seq: int | None = None
+    """The number that the run goes on with."""
+    claimed: int | None = None
+    """The number of the claim by which this restore took the run over."""
     migrations: tuple[str, ...] = ()
     repairs: tuple[Repaired, ...] = ()
     findings: dict[str, int] = Field(default_factory=dict)

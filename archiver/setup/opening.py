@@ -59,6 +59,8 @@ class Setup:
     """What is not as it was set up, and did not keep the store from being opened."""
     registered: tuple[ExactValue, ...] = ()
     """Values that the caller knows to be secret."""
+    why: str = ""
+    """The reason that somebody gave for what they do, for the audit."""
 
     def registering(self, *values: ExactValue) -> Setup:
         """The same setup, which searches all that is saved for these values too, in all their encodings."""
