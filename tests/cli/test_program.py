@@ -29,9 +29,9 @@ EXIT_CODES = {
         2: "UsageError ConfigError InvalidNameError InputNotFoundError NotSerialisableError "
         "InvalidDocumentError",
         3: "RefusedError StaleCheckpointError StaleWriterError LimitExceededError AlreadyExistsError "
-        "RedactionUnavailableError RedactedValueError UntrustedWriterError BundleTooOldError",
+        "RedactionUnavailableError RedactedValueError AuditError UntrustedWriterError BundleTooOldError",
         4: "DamagedError MalformedTranscriptError ContainerError HeaderError HeaderMacError PayloadError "
-        "SignatureError RecordError ChainError MissingRecordError BundleMissingError DigestMismatchError "
+        "SignatureError RecordError ChainError MissingRecordError RolledBackError ForkError BundleMissingError DigestMismatchError "
         "ContextMismatchError ArchiveFormatError WrappedKeyError MovedKeyError RecipientMismatchError",
         5: "UnsupportedSchemaError",
         6: "KeyUnavailableError InvalidKeyError ForeignKeyError KmsDeniedError KmsKeyDisabledError "
@@ -39,7 +39,7 @@ EXIT_CODES = {
         7: "NeedsDecisionError",
         8: "StoreError StoreUnreachableError StoreMissingError StoreDeniedError StoreFullError "
         "ObjectNotFoundError ClockSkewError UnconfirmedError UnfencedStoreError",
-        9: "NoSuchRunError",
+        9: "NoSuchRunError BundleExpiredError",
     }.items()
     for name in names.split()
 }
