@@ -31,8 +31,9 @@ EXIT_CODES = {
         3: "RefusedError StaleCheckpointError StaleWriterError LimitExceededError AlreadyExistsError "
         "RedactionUnavailableError RedactedValueError AuditError UntrustedWriterError BundleTooOldError",
         4: "DamagedError MalformedTranscriptError ContainerError HeaderError HeaderMacError PayloadError "
-        "SignatureError RecordError ChainError MissingRecordError RolledBackError ForkError BundleMissingError "
-        "DigestMismatchError ContextMismatchError ArchiveFormatError WrappedKeyError MovedKeyError RecipientMismatchError",
+        "SignatureError RecordError ChainError MissingRecordError RolledBackError ForkError "
+        "BundleMissingError DigestMismatchError ContextMismatchError ArchiveFormatError WrappedKeyError "
+        "MovedKeyError RecipientMismatchError",
         5: "UnsupportedSchemaError",
         6: "KeyUnavailableError InvalidKeyError ForeignKeyError KmsDeniedError KmsKeyDisabledError "
         "KmsUnreachableError",
