@@ -92,6 +92,8 @@ def write(
         _write_transcript(checkpoint.transcript, out / TRANSCRIPT)
         if report.repairs:
             _write_transcript(original, out / ORIGINAL)
+        if report.migrations:
+            (unpacked / members.STATE).rename(out / f"checkpoint.v{report.record.schema_version}.json")
         if checkpoint.full_transcript is not None:
             _write_transcript(checkpoint.full_transcript, out / FULL)
         for name in (members.EFFECTS, members.EVIDENCE, members.RECEIPT, "artifacts"):

@@ -10,28 +10,19 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
-from archiver import bundles, choosing, gate, handover, judging, members, rotation, withheld
+from archiver import bundles, choosing, gate, handover, judging, members, rotation, saved, withheld
 from archiver.catalog import Catalog
 from archiver.errors import (
     ArchiveFormatError,
-    ContextMismatchError,
-    DigestMismatchError,
-    InvalidDocumentError,
     NeedsDecisionError,
-    NotSerialisableError,
     StaleCheckpointError,
-    UnsupportedSchemaError,
 )
-from archiver.migrate import migrate, version_of
-from archiver.model import SCHEMA_VERSION, Checkpoint, Record, Transcript
+from archiver.model import Checkpoint, Transcript
 from archiver.model.report import Repaired
 from archiver.model.report import RestoreReport as Report
 from archiver.progress import Progress, Silent
-from archiver.record_of import effect_counts
 from archiver.repair import RepairReport, repair
 
 if TYPE_CHECKING:
@@ -63,7 +54,7 @@ def plan(
     """
     chain = Catalog(setup).chain(run, upto=at)
     record = choosing.choose(chain, at)
-    _supported(record)
+    saved.demand_supported(record)
     bundles.check_present(record, setup)
     return judging.judge(chain, record, setup, accept=accept, network=network, now=now or datetime.now(UTC))
 
@@ -89,10 +80,8 @@ def restore(
     _refuse(report)
     with handover.target(into) as scratch:
         unpacked = scratch.path / "bundle"
-        manifest = bundles.fetch(report.record, setup, unpacked, progress)
-        document, steps = _migrated(unpacked, report.record)
-        original = members.with_items(_validate(document, report.record), unpacked, manifest)
-        _agrees(original, report.record)
+        found = saved.fetch(report.record, setup, unpacked, progress)
+        original = found.checkpoint
         checkpoint, repairs = _repaired(original, scratch)
         checkpoint = withheld.check_replay(checkpoint, accepted=gate.EFFECTS in accept)
         if checkpoint.effects != original.effects:
@@ -100,7 +89,7 @@ def restore(
         receipt = members.receipt_in(unpacked)
         report = report.model_copy(
             update={
-                "migrations": steps,
+                "migrations": found.steps,
                 "repairs": tuple(
                     Repaired(part=r.part, item=r.item, code=r.code, action=r.action, detail=r.detail)
                     for r in repairs.actions
@@ -135,40 +124,6 @@ def _refuse(report: Report) -> None:
     )
 
 
-def _supported(record: Record) -> None:
-    if max(record.min_reader, record.schema_version) > SCHEMA_VERSION:
-        raise UnsupportedSchemaError(
-            f"checkpoint {record.seq} of run {record.run} has schema version {record.schema_version}; "
-            f"this release reads up to {SCHEMA_VERSION}",
-            remedy=f"install a checkpoint-archiver release that reads schema version {record.min_reader}",
-        )
-
-
-def _migrated(unpacked: Path, record: Record) -> tuple[dict[str, Any], tuple[str, ...]]:
-    document = members.document_in(unpacked)
-    try:
-        if version_of(document) != record.schema_version:
-            raise ArchiveFormatError(
-                f"checkpoint {record.seq} of run {record.run} has another schema than its record"
-            )
-        return migrate(document)
-    except InvalidDocumentError as error:
-        raise ArchiveFormatError(f"checkpoint {record.seq} of run {record.run}: {error}") from error
-
-
-def _agrees(checkpoint: Checkpoint, record: Record) -> None:
-    """The plan was made from the record: what it says must be what the bundle holds."""
-    effects = effect_counts(checkpoint)
-    if (checkpoint.outcome, checkpoint.checkpoint_at, effects) != (
-        record.outcome,
-        record.checkpoint_at,
-        record.effects,
-    ):
-        raise ContextMismatchError(
-            f"the record of checkpoint {record.seq} of run {record.run} says something else than its bundle"
-        )
-
-
 def _repaired(checkpoint: Checkpoint, scratch: Scratch) -> tuple[Checkpoint, RepairReport]:
     try:
         return repair(checkpoint, scratch)
@@ -176,24 +131,6 @@ def _repaired(checkpoint: Checkpoint, scratch: Scratch) -> tuple[Checkpoint, Rep
         raise ArchiveFormatError(
             f"the transcript in the bundle is not what its dialect writes: {error}"
         ) from error
-
-
-def _validate(document: dict[str, object], record: Record) -> Checkpoint:
-    try:
-        checkpoint = Checkpoint.model_validate(document)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise ArchiveFormatError(
-            f"checkpoint {record.seq} of run {record.run} is not valid: {place}: {first['msg']}"
-        ) from error
-    except NotSerialisableError as error:
-        raise ArchiveFormatError(
-            f"checkpoint {record.seq} of run {record.run} is not valid: {error}"
-        ) from error
-    if (checkpoint.run_id, checkpoint.task_id) != (record.run, record.task):
-        raise DigestMismatchError(f"the bundle of run {record.run} holds a checkpoint of another run or task")
-    return checkpoint
 
 
 def _in_folder(checkpoint: Checkpoint, folder: Path) -> Checkpoint:
