@@ -56,8 +56,9 @@ def document_in(folder: Path) -> dict[str, Any]:
     document = _read_json(folder, STATE)
     if not isinstance(document, dict):
         raise ArchiveFormatError(f"{STATE} is not a JSON object")
-    document["effects"] = _read_lines(folder, EFFECTS)
-    document["evidence"] = _read_lines(folder, EVIDENCE)
+    if document.get("schema_version", 1) != 1:  # a flat row has neither, and so its bundle has no such files
+        document["effects"] = _read_lines(folder, EFFECTS)
+        document["evidence"] = _read_lines(folder, EVIDENCE)
     return document
 
 

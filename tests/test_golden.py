@@ -28,12 +28,23 @@ sys.path.insert(0, str(GOLDEN))
 import keys  # noqa: E402 - lies beside the golden stores
 from make_store import golden_setup, made_by_hand  # noqa: E402 - as above
 
+RUNS = {"v1": ["12", "run-b", "task-7"], "v2": ["by-hand/1", "sample", "text"]}
 
-@pytest.fixture(params=STORES, ids=[path.parent.name for path in STORES])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+
+@pytest.fixture(params=[path.parent.name for path in STORES])
+def version(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def store(version: str, tmp_path: Path) -> Path:
     folder = tmp_path / "store"
-    shutil.copytree(request.param, folder)
+    shutil.copytree(GOLDEN / version / "store", folder)
     return folder
+
+
+only_v1 = pytest.mark.parametrize("version", ["v1"])
+only_v2 = pytest.mark.parametrize("version", ["v2"])
 
 
 @pytest.fixture
@@ -60,7 +71,7 @@ def decrypted(identity_file: Path, *arguments: str) -> bytes:
 
 
 def test_there_is_a_golden_store_of_each_released_version() -> None:
-    assert [path.parent.name for path in STORES] == ["v2"]
+    assert [path.parent.name for path in STORES] == list(RUNS)
 
 
 def test_every_object_is_whole(setup: Setup) -> None:
@@ -69,18 +80,40 @@ def test_every_object_is_whole(setup: Setup) -> None:
     assert [finding for finding in findings if not finding.ok] == []
 
 
-def test_every_run_is_restored(setup: Setup, tmp_path: Path) -> None:
+def test_every_run_is_restored(version: str, setup: Setup, tmp_path: Path) -> None:
     runs = list(Catalog(setup).runs())
-    assert runs == ["by-hand/1", "sample", "text"]
+    assert runs == RUNS[version]
     for number, run in enumerate(runs):
         done = restore(run, setup, into=tmp_path / f"out{number}", accept=("age", "git_commit"))
         for part in done.checkpoint.transcript.parts:
             if part.media != "raw":
                 assert get_dialect(done.checkpoint.transcript.dialect).problems(iter(part.items)) == []
-    kept = tmp_path / "out2" / "transcript" / "note.txt"
-    assert kept.read_bytes() == b"kept whole\n"
 
 
+@only_v2
+def test_a_file_of_no_known_form_comes_back_byte_for_byte(setup: Setup, tmp_path: Path) -> None:
+    restore("text", setup, into=tmp_path / "out", accept=("age", "git_commit"))
+    assert (tmp_path / "out" / "transcript" / "note.txt").read_bytes() == b"kept whole\n"
+
+
+@only_v1
+def test_a_bundle_of_version_1_is_migrated_and_what_it_held_is_kept(setup: Setup, tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in (GOLDEN / "v1" / "rows.jsonl").read_text().splitlines()]
+    expected = (GOLDEN / "v1" / "migrated.jsonl").read_text().splitlines()
+    for number, run in enumerate(("task-7", "12", "run-b")):
+        into = tmp_path / f"out{number}"
+        done = restore(run, setup, into=into, at=1, accept=("age",))
+        assert done.report.migrations == ("v1_to_v2",)
+        assert json.loads((into / "checkpoint.v1.json").read_bytes()) == rows[number]
+        restored = json.loads((into / "checkpoint.json").read_bytes())
+        migrated = json.loads(expected[number])
+        for name in ("run_id", "task_id", "objective", "iteration", "created_at", "checkpoint_at"):
+            assert restored[name] == migrated[name], name
+        items = [item for part in done.checkpoint.transcript.parts for item in part.items.values()]
+        assert items == [item for part in migrated["transcript"]["parts"] for item in part["items"]]
+
+
+@only_v2
 def test_every_field_comes_back(setup: Setup, tmp_path: Path) -> None:
     done = restore("by-hand/1", setup, into=tmp_path / "out", accept=("age", "git_commit"))
     expected = made_by_hand().document(exclude={"transcript", "full_transcript", "environment"})
