@@ -32,6 +32,12 @@ _ACTIONS: Final = {
     "misplaced_result": ("moved", "the result now stands behind its call"),
     "empty_text": ("dropped", "a text without content"),
     "bad_text": ("mended", "lone surrogates became U+FFFD, and NULs in a tool's name went"),
+    "bad_name": ("renamed", "the tool has a name that the provider takes"),
+    "bad_role": ("mended", "the message got a role that the provider knows, or went"),
+    "duplicate_call": ("renamed", "the second call and its result got an id of their own"),
+    "duplicate_id": ("renamed", "the second line got an id of its own"),
+    "too_large": ("replaced", "a text says what was here; the original is kept"),
+    "changed_reasoning": ("dropped", "reasoning that is not as the provider gave it, which it refuses"),
     "dangling_parent": ("relinked", "the line now follows the one before it"),
     "bad_order": ("added", "a message that speaks for the lost beginning"),
     "lone_reasoning": ("dropped", "reasoning without what followed it, which the provider refuses"),
@@ -39,7 +45,6 @@ _ACTIONS: Final = {
 }
 
 _BEYOND_REPAIR: Final = {
-    "duplicate_call": "two calls share one id, and nothing says which the results belong to",
     "broken_seal": "nobody but the provider could write it again",
     "unanswerable_call": "nothing can stand in for its result",
 }
@@ -129,7 +134,9 @@ class _Mender:
         doubled = problem.code == "misplaced_result" and problem.call_id in self._doubled
         if problem.code == "bad_text" and problem.call_id is not None:
             return "a tool name cannot be changed without changing what was called"
-        return _BEYOND_REPAIR.get("duplicate_call" if doubled else problem.code)
+        if doubled:
+            return "two calls share one id, and nothing says which the results belong to"
+        return problem.beyond or _BEYOND_REPAIR.get(problem.code)
 
     def _write(self, items: Items, made: Plan) -> Items | None:
         """The mended items in a private file; None when nothing changed."""

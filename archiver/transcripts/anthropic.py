@@ -7,7 +7,7 @@ from typing import Any
 
 from archiver.transcripts import blocks, sealed
 from archiver.transcripts.checks import text_problems, with_sound_text
-from archiver.transcripts.dialect import Blob, Call, Facts, Path, Problem, Results, Role
+from archiver.transcripts.dialect import Blob, Call, DialectDefaults, Facts, Path, Problem, Results, Role
 from archiver.transcripts.pairing import Pairing
 from archiver.transcripts.places import at
 from archiver.transcripts.typed import typed
@@ -15,7 +15,7 @@ from archiver.transcripts.typed import typed
 _ROLES: dict[Any, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 
 
-class AnthropicMessages:
+class AnthropicMessages(DialectDefaults):
     """Anthropic Messages; results stand in the next user message, server tools answer themselves."""
 
     name = "anthropic-messages"

@@ -14,7 +14,7 @@ from typing import Any
 from archiver.transcripts import blocks, sealed
 from archiver.transcripts.checks import with_sound_text
 from archiver.transcripts.conversations import INLINE
-from archiver.transcripts.dialect import Blob, Call, Facts, Path, Problem, Results
+from archiver.transcripts.dialect import Blob, Call, DialectDefaults, Facts, Path, Problem, Results
 from archiver.transcripts.moments import moment
 from archiver.transcripts.places import at, put
 from archiver.transcripts.session_judge import SessionJudge
@@ -50,7 +50,7 @@ _COPIED = (
 _SYNTHETIC = uuid.UUID("6f7d4a52-54c6-5d0a-9f0e-3a4f5f4f8d11")
 
 
-class ClaudeCode:
+class ClaudeCode(DialectDefaults):
     """Claude Code sessions; the order is the file's, the tree is that of `uuid` and `parentUuid`."""
 
     name = "claude-code"

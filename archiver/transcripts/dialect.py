@@ -108,14 +108,60 @@ class Problem:
         "foreign_reasoning",
         "broken_seal",
         "unanswerable_call",
+        "broken_line",
+        "bad_role",
+        "bad_name",
+        "too_large",
+        "changed_reasoning",
+        "duplicate_id",
+        "unsupported_version",
     ]
     item: int
     detail: str
     call_id: str | None = None
     ref: str | None = None
-    """The id that leads nowhere, of a `dangling_parent`; `relinked(item, {ref: None})` mends it."""
+    """Of a `dangling_parent`: the id that leads nowhere or in a circle; `relinked(item, {ref: None})` mends
+    it. Of a `duplicate_id`: the id.
+    """
     home: int | None = None
     """The item of its call, of a `misplaced_result`."""
+    beyond: str | None = None
+    """Why this one cannot be mended, although others of its code can."""
+    occurrence: int = 0
+    """Of a `duplicate_call`: which of the item's calls with that id it is, 0-based."""
+    answers: tuple[tuple[int, int], ...] = ()
+    """Of a `duplicate_call`: the results that are its own, each by its item and which of that item's results
+    with that id it is (0-based). They get the new id with the call; without any that is unanswered then. Set
+    `beyond` where nothing says whose a result is.
+    """
+    path: Path | None = None
+    """Of a `too_large`: where in the item the payload sits; `replace_blob` mends it."""
+    name: str | None = None
+    """Of a `bad_name`: the name as `Call.name` gives it; `renamed_tool` mends it."""
+
+
+class DialectDefaults:
+    """The edits of a repair, for a dialect that cannot have what they mend: nothing is changed."""
+
+    def renamed_call(self, item: Any, call_id: str, new_id: str, occurrence: int = 0) -> Any:
+        """The item with another id for the `occurrence`-th (0-based) of its calls with that id."""
+        return item
+
+    def renamed_result(self, item: Any, call_id: str, new_id: str, occurrence: int = 0) -> Any:
+        """The item with another id for the `occurrence`-th (0-based) of its results of that call."""
+        return item
+
+    def renamed_tool(self, item: Any, names: Mapping[str, str]) -> Any:
+        """The item with other names for tools, wherever they stand; `names` maps names as in `Call.name`."""
+        return item
+
+    def with_sound_role(self, item: Any) -> Any | None:
+        """The item in a role its provider knows, mending a `bad_role`; None where it goes altogether."""
+        return item
+
+    def renamed(self, item: Any, new_id: str) -> Any:
+        """The item with another id of its own (the first that `link` gives)."""
+        return item
 
 
 class Dialect(Protocol):
@@ -182,3 +228,18 @@ class Dialect(Protocol):
 
     def user_note(self, text: str, before: Any) -> Any:
         """A new user item that says `text`, to stand before the item `before`."""
+
+    def renamed_call(self, item: Any, call_id: str, new_id: str, occurrence: int = 0) -> Any:
+        """See `DialectDefaults`, which has this and the edits below for a dialect without them."""
+
+    def renamed_result(self, item: Any, call_id: str, new_id: str, occurrence: int = 0) -> Any:
+        """The item with another id for one of its results."""
+
+    def renamed_tool(self, item: Any, names: Mapping[str, str]) -> Any:
+        """The item with other names for tools."""
+
+    def with_sound_role(self, item: Any) -> Any | None:
+        """The item in a role its provider knows, or None."""
+
+    def renamed(self, item: Any, new_id: str) -> Any:
+        """The item with another id of its own."""

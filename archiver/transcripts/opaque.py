@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from archiver.transcripts import seals
-from archiver.transcripts.dialect import Blob, Call, Facts, Path, Problem, Results
+from archiver.transcripts.dialect import Blob, Call, DialectDefaults, Facts, Path, Problem, Results
 
 _FACTS = Facts("meta")
 
 
-class Opaque:
+class Opaque(DialectDefaults):
     """Any other JSON, JSONL or text: redacted and kept whole."""
 
     name = "opaque"

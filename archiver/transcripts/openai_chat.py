@@ -11,13 +11,13 @@ from typing import Any
 
 from archiver.transcripts import chat_exchange, chat_message, chat_sealed
 from archiver.transcripts.chat_judge import ChatJudge, with_sound_text
-from archiver.transcripts.dialect import Blob, Call, Facts, Path, Problem, Results
+from archiver.transcripts.dialect import Blob, Call, DialectDefaults, Facts, Path, Problem, Results
 from archiver.transcripts.outcome import failed
 from archiver.transcripts.sealed import UNKNOWN
 from archiver.transcripts.typed import typed
 
 
-class OpenAIChat:
+class OpenAIChat(DialectDefaults):
     """Chat Completions; each result is a message of its own, next to the message with its call."""
 
     name = "openai-chat"

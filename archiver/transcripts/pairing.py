@@ -8,8 +8,11 @@ id) are judged as one.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from archiver.transcripts.dialect import Call, Problem, ToolResult
+
+DOUBLED: Final = "two calls share one id, and nothing says which the results belong to"
 
 
 class Pairing:
@@ -39,7 +42,8 @@ class Pairing:
         for call in calls:
             if call.id in self._called:
                 if line is None or self._called[call.id] != line:
-                    self._problem("duplicate_call", item, call.id, "a second call with this id")
+                    detail = "a second call with this id"
+                    self.problems.append(Problem("duplicate_call", item, detail, call.id, beyond=DOUBLED))
                 continue
             self._called[call.id] = line
             if not call.answered_elsewhere:

@@ -8,7 +8,7 @@ from typing import Any
 
 from archiver.transcripts import responses_edits as edits
 from archiver.transcripts.checks import without_surrogates
-from archiver.transcripts.dialect import Blob, Call, Path, Results
+from archiver.transcripts.dialect import Blob, Call, DialectDefaults, Path, Results
 from archiver.transcripts.places import at, put
 from archiver.transcripts.responses_items import REASONING, RESULTS, kind_of, result_id
 
@@ -16,7 +16,7 @@ Change = Callable[[Any], Any | None]
 """Gives the changed Responses item, the same object, or None where it goes."""
 
 
-class ResponsesDialect:
+class ResponsesDialect(DialectDefaults):
     """The edits; a subclass says where the Responses items of one transcript item stand."""
 
     results: Results = "apart"
