@@ -46,6 +46,15 @@ def list_runs(
             "--since", help="Only runs saved since then: `2026-03-01`, a full time, or `7d`.", metavar="TIME"
         ),
     ] = None,
+    schema: Annotated[
+        str | None,
+        typer.Option(
+            "--schema",
+            help="Every checkpoint, not only the newest, that was saved in such a schema version: `2`, `<2`, "
+            "`>=2`.",
+            metavar="VERSION",
+        ),
+    ] = None,
     config: ConfigOption = None,
     store: StoreOption = None,
     identity: IdentityOption = None,
@@ -59,14 +68,20 @@ def list_runs(
 
     In a pipe each line has: run, number, saved at, outcome, task, stored bytes, credentials replaced, phase,
     note. A run whose record cannot be read is listed with its error, whatever is asked for.
+
+    `--schema '<2'` finds what has to be drained before a release stops reading a version: all records of all
+    runs are read, and `archiver migrate` saves the newest checkpoint of a run anew.
     """
+    from archiver import draining
     from archiver.cli import output, problems
     from archiver.cli.program import described
 
     start = _moment(since) if since else None
+    _refuse_both(newest, schema)
+    versions = None if schema is None else draining.versions(schema)
     setup = open_for("read", config, store, identity, writers)
     found = _Found(as_json)
-    stopped = _collect(setup, newest, lambda head: _wanted(head, task, outcome, start), found)
+    stopped = _collect(setup, newest, versions, lambda head: _wanted(head, task, outcome, start), found)
     if as_json:
         errors = [{"run": h.run, "seq": h.seq, **described(h.error)} for h in found.broken if h.error]
         output.document({"runs": found.shown(), "errors": errors, "stopped": stopped or None})
@@ -81,14 +96,32 @@ def list_runs(
         raise typer.Exit(max(head.error.exit_code for head in found.broken if head.error))
 
 
-def _collect(setup: Setup, newest: int | None, wanted: Callable[[Head], bool], found: _Found) -> str:
+def _refuse_both(newest: int | None, schema: str | None) -> None:
+    if newest is not None and schema is not None:
+        from archiver.errors import UsageError
+
+        raise UsageError(
+            "--newest looks at a few runs, --schema at all checkpoints", remedy="leave out one of the two"
+        )
+
+
+def _collect(
+    setup: Setup,
+    newest: int | None,
+    versions: Callable[[int], bool] | None,
+    wanted: Callable[[Head], bool],
+    found: _Found,
+) -> str:
     """Fill `found`; returns why the search ended early, if it did."""
     if newest is None:
+        from archiver import draining
         from archiver.catalog import Catalog
         from archiver.cli.progress import counted
 
-        with counted("runs read", found.as_json) as tick:
-            for head in Catalog(setup).heads():
+        what = "runs read" if versions is None else "checkpoints found"
+        with counted(what, found.as_json) as tick:
+            heads = Catalog(setup).heads() if versions is None else draining.checkpoints(setup, versions)
+            for head in heads:
                 tick()
                 if wanted(head):
                     found.add(head)
