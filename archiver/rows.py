@@ -59,7 +59,7 @@ def read_rows(path: Path) -> Iterator[Checkpoint]:
     Raises `InvalidDocumentError` naming file and row, `UnsupportedSchemaError` for a newer version,
     `LimitExceededError` for a row over `MAX_ROW` bytes.
     """
-    for number, document in enumerate(_documents(path), start=1):
+    for number, document in enumerate(documents(path), start=1):
         try:
             yield Checkpoint.model_validate(migrate(document)[0])
         except InvalidDocumentError as error:
@@ -80,7 +80,8 @@ def _shown(step: int | str) -> str:
     return text if re.fullmatch(r"[A-Za-z_]{1,40}|[0-9]{1,9}", text) else "…"
 
 
-def _documents(path: Path) -> Iterator[Any]:
+def documents(path: Path) -> Iterator[Any]:
+    """Each JSON document of the file as it stands there; raises as `read_rows` for what is none."""
     try:
         size = path.stat().st_size
         if size <= MAX_FILE:

@@ -15,6 +15,7 @@ from archiver.cli.find_credential import find_credential
 from archiver.cli.init import init
 from archiver.cli.keygen import keygen
 from archiver.cli.list_runs import list_runs
+from archiver.cli.migrate import migrate
 from archiver.cli.options import use_config
 from archiver.cli.recipients import recipients_list
 from archiver.cli.redact import redact
@@ -36,6 +37,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "show": show,
     "restore": restore,
     "verify": verify,
+    "migrate": migrate,
     "scan": scan,
     "redact": redact,
     "find-credential": find_credential,
