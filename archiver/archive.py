@@ -70,6 +70,8 @@ class Options:
     salvage: bool = False
     keep_turns: int | None = None
     summarise: Summarise | None = None
+    watch: tuple[str, ...] = ()
+    """Resources whose version is remembered, besides those of the settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ def archive(
         redacted = redactor.transcript(transcript, scratch, progress, watch.part)
         progress.stage("compact", None)
         surveys = watch.surveys()
-        described = _describe(source, options.given, place, redacted, surveys, redactor, now())
+        described = _describe(source, options, place, redacted, surveys, redactor, setup, now())
         checkpoint = redactor.checkpoint(described)
         summarise = redacted_summary(options.summarise, redactor)
         compacted = compact(checkpoint, watch.outlines, compaction, scratch, summarise=summarise)
@@ -139,14 +141,15 @@ def _position(source: Source, given: Given, transcript: Transcript, setup: Setup
 
 def _describe(
     source: Source,
-    given: Given,
+    options: Options,
     place: Position,
     redacted: Redacted[Transcript],
     surveys: list[PartSurvey],
     redactor: Redactor,
+    setup: Setup,
     now: datetime,
 ) -> Checkpoint:
-    before = place.head
+    before, given = place.head, options.given
     task = given.task_id or (before.task if before else None)
     if source.checkpoint is not None:
         checkpoint = source.checkpoint.model_copy(update={"transcript": redacted.value})
@@ -163,10 +166,8 @@ def _describe(
             f"run {place.run} belongs to task {before.task}, not to {task}",
             remedy="leave --task out, or give the other task's run another --run-id",
         )
-    context = freshness.Context(
-        now=now, checkpoint_at=checkpoint.checkpoint_at, workspace=describe.workspace_folder(checkpoint)
-    )
-    return describe.complete(checkpoint, given, place.run, task, freshness.capture_all(context))
+    world = describe.world(checkpoint, setup.settings.freshness, options.watch, now)
+    return describe.complete(checkpoint, given, place.run, task, freshness.capture_all(world))
 
 
 def _compact_options(options: Options, setup: Setup) -> CompactOptions:

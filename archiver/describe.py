@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import uuid
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archiver import jsonio
+from archiver import freshness, jsonio
 from archiver.model import (
     Checkpoint,
     Environment,
@@ -28,6 +29,7 @@ from archiver.safetext import shorten
 from archiver.transcripts import get_dialect
 
 if TYPE_CHECKING:
+    from archiver.config.settings import FreshnessSettings
     from archiver.transcripts.survey import PartSurvey
     from archiver.transcripts.tools import Ran
 
@@ -145,6 +147,27 @@ def complete(
         update={"probes": {**probes, **checkpoint.environment.probes}}
     )
     return checkpoint.model_copy(update={**said, "run_id": run, "task_id": task, "environment": environment})
+
+
+def world(
+    checkpoint: Checkpoint, settings: FreshnessSettings, watch: Sequence[str], now: datetime
+) -> freshness.Context:
+    """What probes may look at when a redacted checkpoint is saved."""
+    return freshness.Context(
+        now=now,
+        checkpoint_at=checkpoint.checkpoint_at,
+        workspace=workspace_folder(checkpoint),
+        max_age=settings.max_age,
+        timeout=settings.timeout.total_seconds(),
+        network=True,
+        hosts=settings.hosts,
+        watch=tuple(dict.fromkeys((*settings.watch, *watch))),
+        environ=dict(os.environ),
+        environment=checkpoint.environment,
+        budget=checkpoint.budget,
+        spend=checkpoint.spend,
+        pending=checkpoint.plan.pending_approvals,
+    )
 
 
 def workspace_folder(checkpoint: Checkpoint) -> Path | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import os
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from archiver.model import Record
 from archiver.model.report import Blocker, ProbeVerdict, RestoreReport
 
 if TYPE_CHECKING:
+    from archiver.config.settings import FreshnessSettings
     from archiver.setup import Setup
 
 
@@ -21,26 +23,32 @@ def judge(
     setup: Setup,
     *,
     accept: Collection[str] = (),
-    network: bool = False,  # noqa: ARG001 - no probe asks the network yet
+    network: bool = False,
+    current: freshness.Current | None = None,
     now: datetime,
 ) -> RestoreReport:
-    """What is known of the checkpoint before its bundle is opened; `network` lets probes ask other hosts."""
-    context = freshness.Context(
-        now=now,
-        checkpoint_at=record.checkpoint_at,
-        workspace=freshness.workspace_of(record.probes),
-        max_age=setup.settings.freshness.max_age,
-    )
+    """What is known of the checkpoint before its bundle is opened.
+
+    `network` lets probes ask the hosts that the settings list; `current` is what the run is going to go on
+    with, else what the settings say.
+    """
+    context = _world(record, setup, network, current, now)
     fresh = freshness.judge_all(
-        record.probes,
+        {**freshness.stated(context), **record.probes},
         context,
         [name for name in accept if name != gate.EFFECTS],
         policy=setup.settings.freshness.policy,
     )
-    verdicts = tuple(ProbeVerdict(**verdict.model_dump()) for verdict in fresh.verdicts)
+    verdicts = tuple(_row(verdict) for verdict in fresh.verdicts if verdict.recorded)
+    missing = tuple(verdict.probe for verdict in fresh.verdicts if not verdict.recorded)
     blockers = [
-        Blocker(accept=v.probe, reason=f"{v.probe} is {v.state}: {v.evidence}", remedy=v.remedy)
-        for v in verdicts
+        Blocker(
+            accept=v.probe,
+            reason=f"{v.probe} is {v.state}: {v.evidence}",
+            remedy=v.remedy,
+            exit_code=7 if v.probe in fresh.asks else 3,
+        )
+        for v in fresh.verdicts
         if v.probe in fresh.blockers
     ]
     blockers += gate.blockers(record, accepted=gate.EFFECTS in accept)
@@ -51,24 +59,65 @@ def judge(
         record=record,
         writer=chain.writer,
         freshness=verdicts,
+        not_recorded=missing,
         blockers=tuple(blockers),
-        warnings=_warnings(chain, record, verdicts),
+        warnings=(*_of_probes(verdicts, missing, fresh.warnings), *_warnings(chain, record)),
         accepted=tuple(sorted(accept)),
         findings=record.findings,
     )
 
 
-def _warnings(chain: Chain, record: Record, verdicts: tuple[ProbeVerdict, ...]) -> tuple[str, ...]:
-    warnings = [f"{v.probe} is UNKNOWN: {v.evidence}" for v in verdicts if v.state == "UNKNOWN"]
+def _world(
+    record: Record, setup: Setup, network: bool, current: freshness.Current | None, now: datetime
+) -> freshness.Context:
+    settings = setup.settings.freshness
+    return freshness.Context(
+        now=now,
+        checkpoint_at=record.checkpoint_at,
+        workspace=freshness.workspace_of(record.probes),
+        max_age=settings.max_age,
+        timeout=settings.timeout.total_seconds(),
+        network=network,
+        hosts=settings.hosts,
+        environ=dict(os.environ),
+        current=current or _current(settings),
+        budget=record.budget,
+        spend=record.spend,
+        pending=record.plan.pending_approvals,
+    )
+
+
+def _current(settings: FreshnessSettings) -> freshness.Current:
+    return freshness.Current(
+        harness=settings.harness,
+        model=settings.model,
+        prompt=settings.prompt_file,
+        tools=settings.tools_file,
+    )
+
+
+def _row(verdict: freshness.Verdict) -> ProbeVerdict:
+    return ProbeVerdict(**verdict.model_dump(include=set(ProbeVerdict.model_fields)))
+
+
+def _of_probes(
+    verdicts: tuple[ProbeVerdict, ...], missing: tuple[str, ...], warned: tuple[str, ...]
+) -> Iterator[str]:
+    """What does not stop the restore and is not certain either; what nobody captured is one line."""
+    for verdict in verdicts:
+        if verdict.probe in warned and not verdict.accepted:
+            yield f"{verdict.probe} is {verdict.state}: {verdict.evidence}"
+    if missing:
+        yield f"not recorded when the checkpoint was saved: {', '.join(missing)}"
+
+
+def _warnings(chain: Chain, record: Record) -> tuple[str, ...]:
+    warnings = []
     if record.seq != chain.newest:
         warnings.append(
             f"this is checkpoint {record.seq} of {chain.newest}; what came after it is not restored"
             + ("" if chain.head.record.seq == chain.newest else " and was not looked at")
         )
-    warnings += [
-        f"approval {approval.id} waits for a person: {approval.question}"
-        for approval in record.plan.pending_approvals
-    ]
     if record.left_out:
         warnings.append(f"{record.left_out} members were left out because they could not be made safe")
     return tuple(warnings)

@@ -124,6 +124,8 @@ def test_every_key_can_be_set_by_its_variable(monkeypatch: pytest.MonkeyPatch) -
         "keys.break_glass": "age1x", "trust.witness": "/t", "trust.use_witness": "false",
         "audit.file": "/a", "audit.store": "false", "audit.who": "me", "freshness.timeout": "3s",
         "freshness.hosts": "example.com", "freshness.watch": "https://example.com/x",
+        "freshness.policy.probes": '{"git_commit": "warn"}', "freshness.harness": "h 1",
+        "freshness.model": "m", "freshness.prompt_file": "/p", "freshness.tools_file": "/t",
     }  # fmt: skip
     assert {".".join(key) for key, _ in leaves()} == values.keys()
     plain = Settings().model_dump()

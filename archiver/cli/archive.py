@@ -59,6 +59,15 @@ def archive(
     salvage: Annotated[
         bool, typer.Option("--salvage", help="Go on past damage in the middle of a transcript.")
     ] = False,
+    watch: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--watch",
+            help="Remember the version of this resource, besides those in `freshness.watch`: https://…, "
+            "s3://bucket/key, git+https://…#branch, file:path; repeatable.",
+            metavar="RESOURCE",
+        ),
+    ] = None,
     config: ConfigOption = None,
     store: StoreOption = None,
     identity: IdentityOption = None,
@@ -85,7 +94,7 @@ def archive(
         phase=phase,
         note=note,
     )
-    options = room.Options(given=given, keep_full=keep_full, salvage=salvage)
+    options = room.Options(given=given, keep_full=keep_full, salvage=salvage, watch=tuple(watch or ()))
     with shown(as_json) as progress:
         if len(files) == 1 and room.looks_like_rows(files[0]):
             saved = room.archive_rows(files[0], setup, options=options, progress=progress)

@@ -39,8 +39,19 @@ def restore(
     ] = False,
     accept: Annotated[
         list[str] | None,
-        typer.Option("--accept", help="Go on although this probe is stale; repeatable.", metavar="PROBE"),
+        typer.Option(
+            "--accept",
+            help="Go on although this probe is not FRESH, this once; the report notes it; repeatable.",
+            metavar="PROBE",
+        ),
     ] = None,
+    network: Annotated[
+        bool,
+        typer.Option(
+            "--network",
+            help="With --plan: let probes ask the hosts in `freshness.hosts`, as a restore does.",
+        ),
+    ] = False,
     config: ConfigOption = None,
     store: StoreOption = None,
     identity: IdentityOption = None,
@@ -66,7 +77,7 @@ def restore(
     setup = open_for("read", config, store, identity, writers)
     accepted = tuple(accept or ())
     if plan:
-        report = room.plan(run, setup, at=at, accept=accepted)
+        report = room.plan(run, setup, at=at, accept=accepted, network=network)
     else:
         if into is None:
             # The number has to be known to name the folder; nobody may commit another in between.

@@ -165,7 +165,9 @@ class FreshnessSettings(Frozen):
 
     max_age: Duration = Field(timedelta(days=7), description="An older checkpoint is STALE.")
     policy: Policy = Field(Policy(), description="What STALE and UNKNOWN do to a restore.")
-    timeout: Duration = Field(timedelta(seconds=10), description="How long one probe may take.")
+    timeout: Annotated[Duration, Field(gt=timedelta())] = Field(
+        timedelta(seconds=10), description="How long one probe may take."
+    )
     hosts: Words = Field(
         (),
         description="Hosts that probes may contact: `example.com`, `*.example.com`, `example.com:8443`. "
@@ -175,6 +177,16 @@ class FreshnessSettings(Frozen):
         (),
         description="Resources whose version is captured with each save and compared at restore: "
         "`https://…`, `s3://bucket/key`, `git+https://…#branch`, `file:path`.",
+    )
+    harness: str | None = Field(
+        None, description="The harness that a restored run goes on with, as transcripts write it."
+    )
+    model: str | None = Field(None, description="The model that a restored run goes on with.")
+    prompt_file: Place | None = Field(
+        None, description="File with the whole system prompt that a restored run goes on with."
+    )
+    tools_file: Place | None = Field(
+        None, description="JSON file with the tool schemas that a restored run goes on with."
     )
 
 

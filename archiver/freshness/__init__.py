@@ -1,19 +1,27 @@
 """Whether the world still matches a checkpoint: one probe a question, the most cautious answer wins."""
 
 from archiver.freshness.git_commit import workspace_of
-from archiver.freshness.probe import Context, Probe
-from archiver.freshness.registry import PROBES, capture_all, judge_all
-from archiver.freshness.verdict import FreshnessReport, Policy, State, Verdict
+from archiver.freshness.limits import stated
+from archiver.freshness.probe import Context, Current, Probe
+from archiver.freshness.registry import all_probes, capture_all, judge_all, register, unregister
+from archiver.freshness.verdict import Action, Finding, FreshnessReport, Policy, State, Verdict, together
 
 __all__ = [
-    "PROBES",
+    "Action",
     "Context",
+    "Current",
+    "Finding",
     "FreshnessReport",
     "Policy",
     "Probe",
     "State",
     "Verdict",
+    "all_probes",
     "capture_all",
     "judge_all",
+    "register",
+    "stated",
+    "together",
+    "unregister",
     "workspace_of",
 ]

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from archiver.errors import UsageError
 from archiver.freshness import (
-    PROBES,
     Context,
     FreshnessReport,
     Policy,
     State,
     Verdict,
+    all_probes,
     capture_all,
     judge_all,
 )
@@ -117,7 +117,7 @@ def test_names_in_the_record_that_this_version_does_not_know_are_unknown() -> No
 
 def test_what_a_record_does_not_hold_is_unknown() -> None:
     report = judge_all({}, context())
-    assert {v.probe for v in report.verdicts} == {probe.name for probe in PROBES}
+    assert {v.probe for v in report.verdicts} == {probe.name for probe in all_probes()}
     assert report.state == "UNKNOWN"
     assert (report.blockers, report.exit_code) == ((), 0)
     assert FreshnessReport.of([], Policy()).state == "UNKNOWN"
@@ -146,7 +146,9 @@ def test_accepting_lets_the_restore_go_on_and_stays_visible() -> None:
 def test_accepting_a_probe_that_nobody_knows_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="'agee'") as caught:
         judge_all({"later": 1}, context(), accept=["agee"])
-    assert caught.value.remedy == "--accept takes one of: age, git_commit, later"
+    assert caught.value.remedy is not None
+    assert caught.value.remedy.startswith("--accept takes one of: age, ")
+    assert ", later" in caught.value.remedy
 
 
 @pytest.mark.parametrize(
