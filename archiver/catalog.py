@@ -77,6 +77,17 @@ class Chain:
         return self.head.writer
 
 
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Records of a run from the first on that form one unbroken chain, and what keeps it from going on."""
+
+    run: str
+    links: tuple[Entry, ...]
+    newest: int
+    """The highest number that has a record, whether or not it was looked at."""
+    error: ArchiverError | None = None
+
+
 _Found = tuple[str, int, ObjectInfo]
 """A record that a list has: its run, its number, its object."""
 _Fetched = tuple[str, int, ObjectInfo, "bytes | Entry | ArchiverError"]
@@ -140,6 +151,13 @@ class Catalog:
         `NoSuchRunError`, `MissingRecordError` (a gap), `ChainError` (a link does not fit, or another writer
         without a claim), `ContextMismatchError`, and what `records.decode` raises.
         """
+        beginning = self.beginning(run, upto)
+        if beginning.error is not None:
+            raise beginning.error
+        return Chain(run, beginning.links, beginning.newest)
+
+    def beginning(self, run: str, upto: int | None = None) -> Beginning:
+        """The same as far as it is unbroken, and the error that ends it; raises `NoSuchRunError` alone."""
         objects = self._run_objects(run)
         if not objects:
             raise NoSuchRunError(f"the store has no run {run!r}", remedy=self._near(run))
@@ -150,14 +168,21 @@ class Catalog:
                     f"run {run} has no checkpoint {upto}", remedy=f"it has numbers 1 to {newest}"
                 )
             objects = [(seq, info) for seq, info in objects if seq <= upto]
-        _check_gaps(run, [seq for seq, _ in objects], newest if upto is None else upto)
         links: list[Entry] = []
-        named = ((run, seq, info) for seq, info in objects)
+        try:
+            self._link(run, objects, links)
+            _check_gaps(run, [seq for seq, _ in objects], newest if upto is None else upto)
+        except ArchiverError as error:
+            return Beginning(run, tuple(links), newest, error)
+        return Beginning(run, tuple(links), newest)
+
+    def _link(self, run: str, objects: list[tuple[int, ObjectInfo]], links: list[Entry]) -> None:
+        """Append the records up to the first gap, each checked against the one before."""
+        named = [(run, seq, info) for place, (seq, info) in enumerate(objects, 1) if seq == place]
         with closing(in_order(self._fetch, named, workers=min(self.workers, len(objects)))) as fetched:
             for link in map(self._take, _in_groups(fetched)):
                 _check_link(link, links[-1] if links else None)
                 links.append(link)
-        return Chain(run, tuple(links), newest)
 
     def _near(self, run: str) -> str:
         runs = list(self.runs())

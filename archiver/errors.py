@@ -89,6 +89,10 @@ class AuditError(RefusedError):
     """The audit line of an action cannot be written, so the action is not carried out."""
 
 
+class WitnessError(RefusedError):
+    """What is remembered outside the store cannot be read or written, so a step back would not be noticed."""
+
+
 class UntrustedWriterError(RefusedError):
     """A valid signature by a key that the restorer does not accept for this run."""
 

@@ -29,7 +29,8 @@ EXIT_CODES = {
         2: "UsageError ConfigError InvalidNameError InputNotFoundError NotSerialisableError "
         "InvalidDocumentError",
         3: "RefusedError StaleCheckpointError StaleWriterError LimitExceededError AlreadyExistsError "
-        "RedactionUnavailableError RedactedValueError AuditError UntrustedWriterError BundleTooOldError",
+        "RedactionUnavailableError RedactedValueError AuditError WitnessError UntrustedWriterError "
+        "BundleTooOldError",
         4: "DamagedError MalformedTranscriptError ContainerError HeaderError HeaderMacError PayloadError "
         "SignatureError RecordError ChainError MissingRecordError RolledBackError ForkError "
         "BundleMissingError DigestMismatchError ContextMismatchError ArchiveFormatError WrappedKeyError "
