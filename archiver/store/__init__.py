@@ -8,10 +8,18 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from archiver.errors import ConfigError
-from archiver.store.base import ObjectInfo, ObjectStore, Remote
+from archiver.store.base import ObjectInfo, ObjectStore, ObjectVersion, Remote, Versioned
 from archiver.store.options import S3Options
 
-__all__ = ["ObjectInfo", "ObjectStore", "Remote", "S3Options", "open_store"]
+__all__ = [
+    "ObjectInfo",
+    "ObjectStore",
+    "ObjectVersion",
+    "Remote",
+    "S3Options",
+    "Versioned",
+    "open_store",
+]
 
 _DEFAULT = S3Options()
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)")

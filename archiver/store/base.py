@@ -24,6 +24,22 @@ class ObjectInfo:
     """Names this version of the object, where the store has such names."""
 
 
+@dataclass(frozen=True, slots=True)
+class ObjectVersion:
+    """One version of an object, or a marker that hides the versions before it."""
+
+    name: str
+    version: str
+    """Its id, which the store made."""
+    modified: datetime
+    size: int = 0
+    etag: str | None = None
+    deleted: bool = False
+    """Whether it is a marker, left by a delete: it has no bytes."""
+    latest: bool = False
+    """Whether it is what a request without a version gets."""
+
+
 class ObjectStore(Protocol):
     """Objects that are created once and never changed.
 
@@ -79,3 +95,23 @@ class Remote(Protocol):
 
         `LimitExceededError`, before anything is fetched, if it has more than `limit` bytes.
         """
+
+
+@runtime_checkable
+class Versioned(Remote, Protocol):
+    """What a store does besides that may keep the versions of its objects, to be asked for with `isinstance`.
+
+    A bucket without versions gives one version of each object, the one that is there.
+    """
+
+    def versions(self, prefix: str = "") -> Iterator[ObjectVersion]:
+        """All versions of the objects whose names start with `prefix`, sorted by name, the newest first.
+
+        `StoreDeniedError` where they may not be listed; `StoreError` where the server cannot.
+        """
+
+    def open_version(self, name: str, version: str, *, offset: int = 0) -> AbstractContextManager[BinaryIO]:
+        """A reader of that version, from `offset`; `ObjectNotFoundError` if it is not there."""
+
+    def read_version(self, name: str, version: str, *, limit: int) -> bytes:
+        """A small version whole; `LimitExceededError` if it is larger than `limit` bytes."""

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from archiver.model.record import RetentionClass
-from archiver.store.base import ObjectInfo, ObjectStore, Remote
-from archiver.store.decorated import BUFFER, Decorated, DecoratedRemote, Reader, Result
+from archiver.store.base import ObjectInfo, ObjectStore, Remote, Versioned
+from archiver.store.decorated import BUFFER, Decorated, DecoratedRemote, DecoratedVersioned, Reader, Result
 
 
 @dataclass(slots=True)
@@ -102,8 +102,19 @@ class CountedRemote(DecoratedRemote, Counted):
         return self._sized("download", lambda: self._remote.download(name, into, limit=limit))
 
 
+class CountedVersioned(DecoratedVersioned, CountedRemote):
+    """A counting store that may keep versions; bytes of versions are counted where they are read whole."""
+
+    def read_version(self, name: str, version: str, *, limit: int) -> bytes:
+        data = super().read_version(name, version, limit=limit)
+        self._add("read_version", size=len(data))
+        return data
+
+
 def counted(store: ObjectStore) -> Counted:
     """`store`, counting from now on."""
+    if isinstance(store, Versioned):
+        return CountedVersioned(store)
     return (CountedRemote if isinstance(store, Remote) else Counted)(store)
 
 

@@ -2,7 +2,7 @@
 
     retrying(limited(store, 2**40), attempts=5, patience=30.0)
 
-A decorated store is a `Remote` if the store within is one.
+A decorated store is a `Remote`, or `Versioned`, if the store within is one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 
 from archiver.model.record import RetentionClass
-from archiver.store.base import ObjectInfo, ObjectStore, Remote
+from archiver.store.base import ObjectInfo, ObjectStore, ObjectVersion, Remote, Versioned
 
 Result = TypeVar("Result")
 
@@ -75,6 +75,23 @@ class DecoratedRemote(Decorated):
     @property
     def _remote(self) -> Remote:
         return cast("Remote", self._inner)
+
+
+class DecoratedVersioned(DecoratedRemote):
+    """What a decorator of a store that may keep versions has besides; mixed into each of them."""
+
+    def versions(self, prefix: str = "") -> Iterator[ObjectVersion]:
+        return self._call("versions", lambda: self._versioned.versions(prefix))
+
+    def open_version(self, name: str, version: str, *, offset: int = 0) -> AbstractContextManager[BinaryIO]:
+        return self._call("open_version", lambda: self._versioned.open_version(name, version, offset=offset))
+
+    def read_version(self, name: str, version: str, *, limit: int) -> bytes:
+        return self._call("read_version", lambda: self._versioned.read_version(name, version, limit=limit))
+
+    @property
+    def _versioned(self) -> Versioned:
+        return cast("Versioned", self._inner)
 
 
 class Reader(io.RawIOBase):

@@ -10,8 +10,8 @@ from typing import Any, BinaryIO
 
 from archiver.errors import LimitExceededError
 from archiver.model.record import RetentionClass
-from archiver.store.base import ObjectInfo, ObjectStore, Remote
-from archiver.store.decorated import BUFFER, Decorated, DecoratedRemote, Reader
+from archiver.store.base import ObjectInfo, ObjectStore, Remote, Versioned
+from archiver.store.decorated import BUFFER, Decorated, DecoratedRemote, DecoratedVersioned, Reader
 
 
 class Limited(Decorated):
@@ -30,15 +30,18 @@ class Limited(Decorated):
 
     def open(self, name: str, *, offset: int = 0) -> AbstractContextManager[BinaryIO]:
         """The reader raises where the object goes on behind the limit."""
-        return io.BufferedReader(
-            _BoundedReader(self._inner.open(name, offset=offset), name, offset, self.largest), BUFFER
-        )
+        return self._reader(self._inner.open(name, offset=offset), name, offset)
 
     def read(self, name: str, *, limit: int) -> bytes:
         return self._inner.read(name, limit=min(limit, self.largest))
 
     def replace(self, name: str, body: Iterable[bytes], *, was: ObjectInfo) -> ObjectInfo:
         return self._inner.replace(name, self._bounded(name, body), was=was)
+
+    def _reader(
+        self, opened: AbstractContextManager[BinaryIO], name: str, offset: int
+    ) -> AbstractContextManager[BinaryIO]:
+        return io.BufferedReader(_BoundedReader(opened, name, offset, self.largest), BUFFER)
 
     def _bounded(self, name: str, body: Iterable[bytes]) -> Iterator[bytes]:
         left = self.largest
@@ -56,8 +59,20 @@ class LimitedRemote(DecoratedRemote, Limited):
         return self._remote.download(name, into, limit=min(limit, self.largest))
 
 
+class LimitedVersioned(DecoratedVersioned, LimitedRemote):
+    """A limited store that may keep versions."""
+
+    def open_version(self, name: str, version: str, *, offset: int = 0) -> AbstractContextManager[BinaryIO]:
+        return self._reader(self._versioned.open_version(name, version, offset=offset), name, offset)
+
+    def read_version(self, name: str, version: str, *, limit: int) -> bytes:
+        return self._versioned.read_version(name, version, limit=min(limit, self.largest))
+
+
 def limited(store: ObjectStore, largest: int) -> Limited:
     """`store` with objects of at most `largest` bytes."""
+    if isinstance(store, Versioned):
+        return LimitedVersioned(store, largest)
     return (LimitedRemote if isinstance(store, Remote) else Limited)(store, largest)
 
 

@@ -19,9 +19,12 @@ from archiver.errors import (
     UnconfirmedError,
 )
 from archiver.model.record import RetentionClass
-from archiver.store.base import ObjectInfo, ObjectStore, Remote
-from archiver.store.decorated import BUFFER, Decorated, DecoratedRemote, Reader, Result
+from archiver.store.base import ObjectInfo, ObjectStore, ObjectVersion, Remote, Versioned
+from archiver.store.decorated import BUFFER, Decorated, DecoratedRemote, DecoratedVersioned, Reader, Result
 from archiver.store.tries import Tries
+
+_Opens = Callable[[int], AbstractContextManager[BinaryIO]]
+"""Opens an object at an offset."""
 
 
 class Retrying(Decorated):
@@ -41,7 +44,7 @@ class Retrying(Decorated):
         Should the object be re-keyed at that moment, what was read is of two versions: readers compare the
         digest of the whole.
         """
-        return io.BufferedReader(_ResumingReader(self, name, offset), BUFFER)
+        return self._reader(lambda at: self._call("open", lambda: self._inner.open(name, offset=at)), offset)
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         return self._listed(prefix, super().list(prefix))
@@ -50,13 +53,12 @@ class Retrying(Decorated):
         """Again only if `body` can be iterated again."""
         return self._write(name, body, lambda: self._inner.replace(name, body, was=was))
 
-    def opened(self, name: str, offset: int) -> AbstractContextManager[BinaryIO]:
-        """What the store within opens."""
-        return self._call("open", lambda: self._inner.open(name, offset=offset))
-
     def tries(self) -> Tries:
         """Those of one call."""
         return Tries(*self._limits)
+
+    def _reader(self, opened: _Opens, offset: int) -> AbstractContextManager[BinaryIO]:
+        return io.BufferedReader(_ResumingReader(self, opened, offset), BUFFER)
 
     def _call(self, verb: str, work: Callable[[], Result]) -> Result:  # noqa: ARG002 # all verbs alike
         tries = self.tries()
@@ -116,16 +118,32 @@ class RetryingRemote(DecoratedRemote, Retrying):
     """A store over a network that is asked again."""
 
 
+class RetryingVersioned(DecoratedVersioned, RetryingRemote):
+    """A store that may keep versions and is asked again."""
+
+    def versions(self, prefix: str = "") -> Iterator[ObjectVersion]:
+        """Whole lists are asked for again: where one ended within the versions of a name cannot be said."""
+        return iter(self._call("versions", lambda: list(self._versioned.versions(prefix))))
+
+    def open_version(self, name: str, version: str, *, offset: int = 0) -> AbstractContextManager[BinaryIO]:
+        return self._reader(lambda at: self._version_opened(name, version, at), offset)
+
+    def _version_opened(self, name: str, version: str, at: int) -> AbstractContextManager[BinaryIO]:
+        return self._call("open_version", lambda: self._versioned.open_version(name, version, offset=at))
+
+
 def retrying(store: ObjectStore, attempts: int, patience: float) -> Retrying:
     """`store`, with calls made again while it cannot be reached."""
+    if isinstance(store, Versioned):
+        return RetryingVersioned(store, attempts, patience)
     return (RetryingRemote if isinstance(store, Remote) else Retrying)(store, attempts, patience)
 
 
 class _ResumingReader(Reader):
-    def __init__(self, store: Retrying, name: str, offset: int) -> None:
-        super().__init__(store.opened(name, offset))
+    def __init__(self, store: Retrying, opened: _Opens, offset: int) -> None:
+        super().__init__(opened(offset))
         self._store = store
-        self._name = name
+        self._opens = opened
         self._at = offset
         self._tries = store.tries()
 
@@ -135,7 +153,7 @@ class _ResumingReader(Reader):
                 count = super().readinto(buffer)
             except StoreUnreachableError as error:
                 self._tries.wait_after(error)
-                self._reopen(self._store.opened(self._name, self._at))
+                self._reopen(self._opens(self._at))
             else:
                 self._at += count
                 if count:

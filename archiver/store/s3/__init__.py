@@ -21,9 +21,9 @@ from archiver.errors import (
     StoreDeniedError,
 )
 from archiver.model.record import RetentionClass
-from archiver.store.base import ObjectInfo
+from archiver.store.base import ObjectInfo, ObjectVersion
 from archiver.store.options import S3Options
-from archiver.store.s3 import address, download, uploads
+from archiver.store.s3 import address, download, uploads, versions
 from archiver.store.s3.client import CLASS_TAG, S3, class_of, info_of
 from archiver.store.s3.listing import listed
 from archiver.store.s3.read import BUFFER, ObjectReader
@@ -37,7 +37,7 @@ ABANDONED: Final = timedelta(hours=24)
 
 
 class S3Store:
-    """An `ObjectStore` and `Remote` in a bucket; safe to share between threads and across a fork."""
+    """A `Versioned` store in a bucket; safe to share between threads and across a fork."""
 
     def __init__(self, s3: S3) -> None:
         self._s3 = s3
@@ -133,6 +133,20 @@ class S3Store:
         `LimitExceededError`, before anything is written, if it has more than `limit` bytes.
         """
         return download.download(self._s3, name, into, limit=limit)
+
+    def versions(self, prefix: str = "") -> Iterator[ObjectVersion]:
+        """All versions of the objects whose names start with `prefix`, sorted by name, the newest first."""
+        return versions.listed(self._s3, prefix)
+
+    def open_version(self, name: str, version: str, *, offset: int = 0) -> BinaryIO:
+        """A reader of that version from `offset`; one past the end reads nothing."""
+        return io.BufferedReader(ObjectReader(self._s3, name, start=offset, version=version), BUFFER)
+
+    def read_version(self, name: str, version: str, *, limit: int) -> bytes:
+        """A small version whole; `LimitExceededError` if it is larger than `limit` bytes."""
+        with ObjectReader(self._s3, name, version=version) as reader:
+            download.refuse_larger(info_of(name, reader.answer), limit)
+            return reader.readall()
 
     def abandoned_uploads(self, older_than: timedelta = ABANDONED) -> Iterator[Unfinished]:
         """Uploads below the store's prefix that began so long ago that nobody will finish them."""

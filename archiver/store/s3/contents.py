@@ -18,7 +18,11 @@ from archiver.store.s3.request import UNREADABLE, not_understood
 EVENT = "before-parse.*.ListObjectsV2"
 """What `take_out` is to be registered for: so it comes before boto3 looks for errors in whole answers."""
 
+VERSIONS_EVENT = "before-parse.*.ListObjectVersions"
+"""What `refuse_no_versions` is to be registered for."""
+
 _ROOTS = ("ListBucketResult", "Error")
+_VERSIONS_ROOTS = ("ListVersionsResult", "Error")
 
 _ASIDE = "ObjectsTakenOut"
 """Where boto3 does not look for them, to decode every key once more."""
@@ -35,7 +39,7 @@ def take_out(response_dict: dict[str, Any], customized_response_dict: dict[str, 
         if response_dict["status_code"] < 300 and not response_dict["body"].strip():
             raise _no_list() from None
         return
-    if response_dict["status_code"] < 300 and answer.tag.rpartition("}")[2] not in _ROOTS:
+    if response_dict["status_code"] < 300 and _root(answer) not in _ROOTS:
         raise _no_list()
     space = answer.tag.removesuffix("ListBucketResult")
     try:
@@ -52,10 +56,31 @@ def take_out(response_dict: dict[str, Any], customized_response_dict: dict[str, 
     customized_response_dict[_ASIDE] = found
 
 
+def refuse_no_versions(response_dict: dict[str, Any], **_: Any) -> None:
+    """`StoreError` for an answer that is no list of versions: boto3 would take it for an empty one.
+
+    A server that does not know of versions gives a list of objects, as if it had not been asked for them.
+    """
+    if response_dict["status_code"] >= 300:
+        return
+    try:
+        answer = Xml.fromstring(response_dict["body"])  # noqa: S314 - what boto3 does with every answer
+    except (Xml.ParseError, ValueError):
+        if not response_dict["body"].strip():
+            raise not_understood("a list of versions") from None
+        return
+    if _root(answer) not in _VERSIONS_ROOTS:
+        raise not_understood("a list of versions")
+
+
 def objects_of(page: dict[str, Any]) -> Sequence[dict[str, Any]]:
     """The objects that the page names, with `Key`, `Size`, `LastModified` and mostly `ETag`."""
     found: Sequence[dict[str, Any]] = page.get(_ASIDE) or page.get("Contents", ())
     return found
+
+
+def _root(answer: Xml.Element) -> str:
+    return answer.tag.rpartition("}")[2]
 
 
 def _no_list() -> StoreError:

@@ -29,7 +29,14 @@ class ObjectReader(io.RawIOBase):
     """
 
     def __init__(
-        self, s3: S3, name: str, *, start: int = 0, end: int | None = None, etag: str | None = None
+        self,
+        s3: S3,
+        name: str,
+        *,
+        start: int = 0,
+        end: int | None = None,
+        etag: str | None = None,
+        version: str | None = None,
     ) -> None:
         super().__init__()
         self._s3 = s3
@@ -37,6 +44,7 @@ class ObjectReader(io.RawIOBase):
         self._at = start
         self._end = end
         self._etag = etag
+        self._version = {} if version is None else {"VersionId": version}
         self._body: Any = None
         self._check: Check | None = None
         self._tries = self._new_tries()
@@ -127,7 +135,7 @@ class ObjectReader(io.RawIOBase):
 
     def _ask(self) -> dict[str, Any]:
         """Ask for the bytes from here on, of the version that was read so far."""
-        params: dict[str, Any] = {}
+        params: dict[str, Any] = dict(self._version)
         if self._at or self._end is not None:
             params["Range"] = f"bytes={self._at}-{'' if self._end is None else self._end - 1}"
         if self._etag is not None:

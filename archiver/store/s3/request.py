@@ -72,6 +72,7 @@ _ACTIONS = {
     "put_object_tagging": "s3:PutObjectTagging",
     "delete_object": "s3:DeleteObject",
     "list_objects_v2": "s3:ListBucket",
+    "list_object_versions": "s3:ListBucketVersions",
 }
 
 
