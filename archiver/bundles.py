@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archiver import age, pack
+from archiver import age, audit, pack
 from archiver.age.header import MAX_HEADER
 from archiver.errors import (
     BundleMissingError,
@@ -53,31 +54,55 @@ def seal(record: Record, setup: Setup) -> Seal:
         raise _gone(record, bundle) from error
 
 
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What was unpacked, and the fingerprint of the identity that opened it."""
+
+    manifest: Manifest
+    opened_by: str
+    break_glass: bool
+
+
 def fetch(record: Record, setup: Setup, into: Path, progress: Progress) -> Manifest:
+    """The manifest of what `unpack` unpacks."""
+    return unpack(record, setup, into, progress).manifest
+
+
+def unpack(record: Record, setup: Setup, into: Path, progress: Progress) -> Fetched:
     """Unpack the bundle into the new private folder `into`, and prove that it is the one the record signed.
 
     The digest of the sealed payload is compared first: nothing of a bundle that nobody signed is opened, let
     alone unpacked. From a store over a network it is first copied beside `into`, in a folder that must be
-    private. Raises `BundleMissingError`, `DigestMismatchError` and what opening and unpacking raise.
+    private. Before anything is unpacked the audit line is written. Raises `AuditError` where it cannot be,
+    `BundleMissingError`, `DigestMismatchError` and what opening and unpacking raise.
     """
     bundle = _of(record)
     into.mkdir(mode=0o700)
     store = setup.store
     try:
         if isinstance(store, Remote):
-            manifest = _by_copy(record, bundle, setup, store, into, progress)
+            fetched = _by_copy(record, bundle, setup, store, into, progress)
         else:
-            manifest = _in_place(record, bundle, setup, store, into, progress)
+            fetched = _in_place(record, bundle, setup, store, into, progress)
     except ObjectNotFoundError as error:
         raise _gone(record, bundle) from error
-    if _said(record, bundle) != _held(manifest):
+    if _said(record, bundle) != _held(fetched.manifest):
         raise DigestMismatchError(f"{bundle.name} holds another manifest than its record signed")
-    return manifest
+    return fetched
+
+
+def _unpacked(opened: age.Unsealer, record: Record, setup: Setup, into: Path, progress: Progress) -> Fetched:
+    """Nothing of a bundle appears before it is written down who opened it."""
+    opened.demand_context(record.run, record.task, "bundle")
+    by, loud = opened.opened_by, audit.is_break_glass(setup, opened.opened_by)
+    setup.session.tasks[record.run] = record.task
+    audit.note(setup, "open", run=record.run, seq=record.seq, opened_by=by, break_glass=loud)
+    return Fetched(pack.unpack(opened, into, limits=setup.settings.limits, progress=progress), by, loud)
 
 
 def _by_copy(
     record: Record, bundle: BundleRef, setup: Setup, store: Remote, into: Path, progress: Progress
-) -> Manifest:
+) -> Fetched:
     """Fetch once. The copy is private, so what was hashed is what is opened, without a second digest."""
     copy = into.with_name(f"{into.name}.age")
     progress.stage("download", None)
@@ -89,8 +114,7 @@ def _by_copy(
             progress.stage("open and unpack", bundle.unpacked)
             identities = _identities(record, setup)
             with age.unseal(identities, source, name=bundle.name, digest=False) as opened:
-                opened.demand_context(record.run, record.task, "bundle")
-                return pack.unpack(opened, into, limits=setup.settings.limits, progress=progress)
+                return _unpacked(opened, record, setup, into, progress)
     finally:
         copy.unlink(missing_ok=True)
 
@@ -104,7 +128,7 @@ def _download(record: Record, bundle: BundleRef, store: Remote, copy: Path) -> N
 
 def _in_place(
     record: Record, bundle: BundleRef, setup: Setup, store: ObjectStore, into: Path, progress: Progress
-) -> Manifest:
+) -> Fetched:
     """Read a folder's file twice, and hash it both times: it could be written to between the two."""
     progress.stage("open and unpack", bundle.unpacked)
     with store.open(bundle.name) as source:
@@ -113,10 +137,9 @@ def _in_place(
         store.open(bundle.name) as source,
         age.unseal(_identities(record, setup), source, name=bundle.name) as opened,
     ):
-        opened.demand_context(record.run, record.task, "bundle")
-        manifest = pack.unpack(opened, into, limits=setup.settings.limits, progress=progress)
+        fetched = _unpacked(opened, record, setup, into, progress)
         _compare(record, bundle, (opened.payload_sha256, opened.payload_length))
-    return manifest
+    return fetched
 
 
 def _compare(record: Record, bundle: BundleRef, found: tuple[str, int]) -> None:

@@ -5,6 +5,7 @@
     bundles/<run>/<seq>-<random>.tar.zst.age                sealed checkpoints
     effects/<run>/<keyed id>.age                            intent and outcome of one effect
     notes/<run>/<inverted time>-<random>.age                what an administrator signed about a run
+    audit/<run>/<inverted time>-<random>.age                who opened or restored a run, signed by them
     index/<inverted time>-<run>-<seq>                       empty; a hint for `list`, newest first
 
 `<run>` is the run id as `encode_run` writes it, `<seq>` a number from 1 in 8 digits, `<random>` 16 and
@@ -32,6 +33,7 @@ RECORDS: Final = "records/"
 BUNDLES: Final = "bundles/"
 EFFECTS: Final = "effects/"
 NOTES: Final = "notes/"
+AUDIT: Final = "audit/"
 INDEX: Final = "index/"
 MAX_SEQ: Final = 99_999_999
 MAX_RUN: Final = 200
@@ -41,7 +43,10 @@ INIT_PROBES: Final = "archiver-init"
 DOCTOR_PROBES: Final = "archiver-doctor"
 """Runs that nobody has: their effects are probes of `init` and `doctor`, and hold anything."""
 
-Kind = Literal["store", "record", "bundle", "effect", "note", "index"]
+SEVERAL_RUNS: Final = "archiver-several"
+"""The run that nobody has, under which the audit of what concerns several runs lies."""
+
+Kind = Literal["store", "record", "bundle", "effect", "note", "audit", "index"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_MILLISECOND = 10**13 - 1
@@ -56,6 +61,7 @@ _NAMES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("bundle", re.compile(rf"bundles/{_RUN}/{_SEQ}-(?P<random>[0-9a-f]{{16}})\.tar\.zst\.age")),
     ("effect", re.compile(rf"effects/{_RUN}/(?P<effect>[0-9a-f]{{32}})\.age")),
     ("note", re.compile(rf"notes/{_RUN}/(?P<time>[0-9]{{13}})-(?P<random>[0-9a-f]{{16}})\.age")),
+    ("audit", re.compile(rf"audit/{_RUN}/(?P<time>[0-9]{{13}})-(?P<random>[0-9a-f]{{16}})\.age")),
     ("index", re.compile(rf"index/(?P<time>[0-9]{{13}})-{_RUN}-{_SEQ}")),
 )
 
@@ -70,7 +76,7 @@ class ParsedName:
     random: str | None = None
     effect: str | None = None
     at: datetime | None = None
-    """Of a note or an index entry: the moment, to the millisecond, in UTC."""
+    """Of a note, an audit object or an index entry: the moment, to the millisecond, in UTC."""
 
 
 def encode_run(run: str) -> str:
@@ -138,6 +144,13 @@ def note_name(at: datetime, run: str, random: str) -> str:
     return f"{notes_prefix(run)}{_inverted(at)}-{random}.age"
 
 
+def audit_name(at: datetime, run: str, random: str) -> str:
+    """`audit/<run>/<inverted time>-<random>.age`: the newest comes first; `random` as in a bundle's name."""
+    if not _RANDOM.fullmatch(random):
+        raise InvalidNameError(f"{random!r} is not 16 lower-case hex digits, as an audit name needs")
+    return f"{audit_prefix(run)}{_inverted(at)}-{random}.age"
+
+
 def index_name(at: datetime, run: str, seq: int) -> str:
     """`index/<inverted time>-<run>-<seq>`: in name order the newest comes first; `at` has a zone."""
     return f"{INDEX}{_inverted(at)}-{encode_run(run)}-{_digits(seq)}"
@@ -161,6 +174,11 @@ def effects_prefix(run: str) -> str:
 def notes_prefix(run: str) -> str:
     """What the names of the notes about a run start with."""
     return f"{NOTES}{encode_run(run)}/"
+
+
+def audit_prefix(run: str) -> str:
+    """What the names of the audit objects of a run start with."""
+    return f"{AUDIT}{encode_run(run)}/"
 
 
 def parse(name: str) -> ParsedName:

@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from archiver.age import header as headers
 from archiver.age import hints, kms, scrypt, stream, unopened
@@ -87,7 +87,7 @@ def unseal(
     `PayloadError`.
     """
     feed = Feed(source)
-    header, file_key, nonce = open_header(feed, identities, name)
+    header, file_key, nonce, identity = open_header(feed, identities, name)
     cipher = stream.payload_cipher(file_key, nonce)
     return Unsealer(
         feed,
@@ -98,7 +98,18 @@ def unseal(
         unnamed=hints.unnamed(header),
         contexts=kms.contexts(header),
         digest=digest,
+        identity=identity,
     )
+
+
+class OpenedHeader(NamedTuple):
+    """An authentic header, what it holds, and the identity that opened it."""
+
+    header: Header
+    file_key: bytes
+    nonce: bytes
+    """What the payload begins with."""
+    identity: Identity
 
 
 def make_header(recipients: Iterable[Recipient], file_key: bytes) -> Header:
@@ -111,16 +122,16 @@ def make_header(recipients: Iterable[Recipient], file_key: bytes) -> Header:
     return headers.make(tuple(stanzas), file_key)
 
 
-def open_header(feed: Feed, identities: Iterable[Identity], name: str) -> tuple[Header, bytes, bytes]:
-    """The authentic header, the file key and the nonce that the payload begins with; raises as `unseal`."""
+def open_header(feed: Feed, identities: Iterable[Identity], name: str) -> OpenedHeader:
+    """Open the header alone with the first identity that fits; raises as `unseal`."""
     try:
         header = headers.read(feed)
         scrypt.refuse_company(header.stanzas)
         kms.wrapped_keys(header.stanzas)  # whoever opens it: none of them may be malformed
-        file_key = _unwrap(tuple(identities), header, name)
+        file_key, identity = _unwrap(tuple(identities), header, name)
         if not header.is_authentic(file_key):
             raise unopened.misfit(feed, file_key, name)
-        return header, file_key, stream.read_nonce(feed)
+        return OpenedHeader(header, file_key, stream.read_nonce(feed), identity)
     except HeaderError as error:
         raise HeaderError(f"{name} is not a canonical age file: {error}") from error
 
@@ -156,8 +167,8 @@ def _compatible(recipients: Iterable[Recipient]) -> list[Recipient]:
     return list({recipient.fingerprint: recipient for recipient in each}.values())
 
 
-def _unwrap(identities: Sequence[Identity], header: Header, name: str) -> bytes:
-    """The file key by the first identity that fits; KMS is asked only when no other does."""
+def _unwrap(identities: Sequence[Identity], header: Header, name: str) -> tuple[bytes, Identity]:
+    """The file key and whose it is, of the first identity that fits; KMS is asked only when no other does."""
     failures: list[ArchiverError] = []
     for identity in sorted(identities, key=lambda identity: isinstance(identity, KmsIdentity)):
         try:
@@ -166,7 +177,7 @@ def _unwrap(identities: Sequence[Identity], header: Header, name: str) -> bytes:
             failures.append(error)
             continue
         if file_key is not None:
-            return file_key
+            return file_key, identity
     if failures:
         raise unopened.failed(kms.most_telling(failures), header, name)
     raise unopened.no_key(identities, header, name)

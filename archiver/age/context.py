@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote
 from archiver.age.protocols import Identity, Recipient
 from archiver.errors import ContextMismatchError, HeaderError, UsageError
 
-ObjectKind = Literal["record", "bundle", "effect", "note"]
+ObjectKind = Literal["record", "bundle", "effect", "note", "audit"]
 
 _KINDS: dict[str, ObjectKind] = {kind: kind for kind in get_args(ObjectKind)}
 _VALUE = r"([A-Za-z0-9._~%-]+)"

@@ -32,7 +32,7 @@ def rewrap(
     """
     mine = tuple(identities)
     feed = Feed(source)
-    old, file_key, nonce = open_header(feed, mine, name)
+    old, file_key, nonce, identity = open_header(feed, mine, name)
     new = make_header(recipients, file_key)
     try:
         open_header(Feed(BytesIO(new.marshal() + nonce)), mine, name)
@@ -42,19 +42,21 @@ def rewrap(
             fingerprints=hints.hint(new),
             remedy="keep a recipient whose identity you have among the recipients",
         ) from error
-    return Rewrapped(old, new, nonce, feed)
+    return Rewrapped(old, new, nonce, feed, identity.fingerprint)
 
 
 class Rewrapped:
     """A file under its new header, to be read once."""
 
-    def __init__(self, old: Header, new: Header, nonce: bytes, feed: Feed) -> None:
+    def __init__(self, old: Header, new: Header, nonce: bytes, feed: Feed, opened_by: str) -> None:
         self.before = hints.hint(old)
         """Fingerprints that the old, authentic header named."""
         self.unnamed = hints.unnamed(old)
         """Stanzas that the old header had beyond these."""
         self.fingerprints = hints.hint(new)
         """Fingerprints of those that the new header is for."""
+        self.opened_by = opened_by
+        """Fingerprint of the identity that opened the old header."""
         self._header = new.marshal()
         self._nonce = nonce
         self._feed = feed

@@ -27,6 +27,8 @@ from archiver.errors import HeaderError, PayloadError, UsageError
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
+    from archiver.age.protocols import Identity
+
 CHUNK = 64 * 1024
 NONCE_SIZE = 16
 
@@ -146,6 +148,7 @@ class Unsealer(io.BufferedIOBase, BinaryIO):
         unnamed: int = 0,
         contexts: tuple[Context, ...] = (),
         digest: bool = True,
+        identity: Identity,
     ) -> None:
         super().__init__()
         self._name = name
@@ -153,6 +156,7 @@ class Unsealer(io.BufferedIOBase, BinaryIO):
         """What the authenticated header says of its recipients; empty if it has no hint."""
         self.unnamed = unnamed
         """How many stanzas the authenticated header has beyond the recipients that it names."""
+        self._identity = identity
         self.contexts = contexts
         """The contexts that the authenticated header was sealed in for KMS; empty where it was not."""
         self._feed = feed
@@ -171,6 +175,11 @@ class Unsealer(io.BufferedIOBase, BinaryIO):
     def name(self) -> str:
         """What errors call the file."""
         return self._name
+
+    @property
+    def opened_by(self) -> str:
+        """Fingerprint of the identity that opened it."""
+        return self._identity.fingerprint
 
     def demand_context(self, run: str, task: str, kind: ObjectKind) -> None:
         """`ContextMismatchError` if the header says that it was sealed as another object than this."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -33,9 +33,12 @@ from archiver.setup import contents, keys
 from archiver.setup.contents import default_store, holds_objects, holds_runs
 from archiver.setup.initialise import Initialised, initialise, name_store
 from archiver.setup.remote import is_remote, store_options
+from archiver.setup.session import Session
 from archiver.setup.standing import standing_warnings
+from archiver.setup.witnesses import witness_of
 from archiver.sign import SigningKey
 from archiver.store import ObjectStore, open_store
+from archiver.witness import Witness
 from archiver.writers import Writers
 
 if TYPE_CHECKING:
@@ -61,6 +64,10 @@ class Setup:
     """Values that the caller knows to be secret."""
     why: str = ""
     """The reason that somebody gave for what they do, for the audit."""
+    witness: Witness | None = None
+    """What remembers outside the store how far runs were seen; None where that is not wanted."""
+    session: Session = field(default_factory=Session, compare=False, repr=False)
+    """What was done with it so far, for the audit."""
 
     def registering(self, *values: ExactValue) -> Setup:
         """The same setup, which searches all that is saved for these values too, in all their encodings."""
@@ -180,7 +187,19 @@ def open_setup(
     writers = Writers.load(settings.keys.writers, own=signing_key.public if signing_key else None)
     if need == "write":
         warnings = (*warnings, *standing_warnings(settings, store, recipients, identities))
-    return Setup(store, store_id, recipients, identities, signing_key, writers, settings, made, warnings)
+    witness, doubts = witness_of(settings)
+    return Setup(
+        store,
+        store_id,
+        recipients,
+        identities,
+        signing_key,
+        writers,
+        settings,
+        made,
+        (*warnings, *doubts),
+        witness=witness,
+    )
 
 
 def _reader_key(settings: Settings) -> SigningKey | None:

@@ -153,7 +153,7 @@ def test_a_changed_header_is_not_made_authentic(sealed) -> None:
 def test_a_key_that_the_hint_does_not_name_is_counted(sealed) -> None:
     """Whoever has the file key can add a stanza of his own and leave the hint as it was."""
     data = sealed([ANNA.recipient], b"state")
-    old, file_key, _ = open_header(Feed(BytesIO(data)), [ANNA], "file")
+    old, file_key, *_ = open_header(Feed(BytesIO(data)), [ANNA], "file")
     forged = headers.make((*old.stanzas, *BERT.recipient.wrap(file_key)), file_key)
     assert hints.hint(forged) == hints.hint(old)
     with age.unseal([BERT], BytesIO(forged.marshal() + payload_of(data))) as opened:

@@ -93,7 +93,7 @@ def distrusting(setup: Setup, after: datetime, administrator: str | None, **name
 
 def with_stanzas(data: bytes, identity: age.Identity, *recipients: age.Recipient, hint: bool) -> bytes:
     """The object as somebody rewrites it who can open it: for these keys, with or without naming them."""
-    old, file_key, _ = open_header(Feed(BytesIO(data)), [identity], "object")
+    old, file_key, *_ = open_header(Feed(BytesIO(data)), [identity], "object")
     added = [stanza for recipient in recipients for stanza in recipient.wrap(file_key)]
     if hint:
         stanzas = (hints.make([recipient.fingerprint for recipient in recipients]), *added)

@@ -1,0 +1,10 @@
+"""Who opened, restored, accepted, resolved, claimed, rekeyed or exported what, why, and with which key.
+
+note   → a line of the local file, always and first: without it the action is refused
+       → an object in the store, one an action, where this role may write
+finish → one object for all that was opened besides
+"""
+
+from archiver.audit.writing import finish, is_break_glass, note, within
+
+__all__ = ["finish", "is_break_glass", "note", "within"]

@@ -1,0 +1,32 @@
+"""What one command has done so far, as the audit needs it; all copies of a setup share it."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from archiver.redact import Redactor
+
+
+@dataclass(slots=True)
+class Session:
+    """Lines that were written and warnings that were given; safe to share between threads."""
+
+    command: str = ""
+    """The command and the names of its options; empty in a program of somebody's own."""
+    within: str = ""
+    """The action that all further ones are a part of."""
+    tasks: dict[str, str] = field(default_factory=dict)
+    """Tasks of the runs whose bundles were opened."""
+    opened: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
+    """Opened bundles by run, identity, and whether that is a break-glass one; not yet told in the store."""
+    loud: Counter[str] = field(default_factory=Counter)
+    """Bundles that a break-glass identity opened, by identity, and nobody was warned of yet."""
+    local_only: str = ""
+    """Why nothing is put into the store; said once."""
+    redactor: Redactor | None = None
+    """What texts are redacted with, once it was needed."""
+    lock: threading.RLock = field(default_factory=threading.RLock)
