@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, NamedTuple
 
+from archiver.repair.renaming import Taken, line_id
 from archiver.transcripts.conversations import Conversations
-from archiver.transcripts.dialect import Call, Dialect, Facts, Problem
+from archiver.transcripts.dialect import Call, Dialect, Facts, Path, Problem
 
 
 @dataclass(slots=True)
@@ -35,6 +36,14 @@ class Place:
         return self.apart or self.target is None
 
 
+class Renamed(NamedTuple):
+    """A call or result that gets a new id, and which of those with the old one in its item it is."""
+
+    old: str
+    occurrence: int
+    new: str
+
+
 @dataclass(slots=True)
 class Plan:
     """What to do at which item, by its index."""
@@ -52,6 +61,19 @@ class Plan:
     """Ids that an item links to and that no item has."""
     gone: dict[str, str | None] = field(default_factory=dict)
     """Ids of items of which nothing is left, with the ids of their parents."""
+    cycles: dict[int, str] = field(default_factory=dict)
+    """Ids that an item must not link to, though others may."""
+    roles: set[int] = field(default_factory=set)
+    """Items in a role that nobody knows."""
+    ids: dict[int, str] = field(default_factory=dict)
+    """New ids for items."""
+    calls: dict[int, list[Renamed]] = field(default_factory=lambda: defaultdict(list))
+    results: dict[int, list[Renamed]] = field(default_factory=lambda: defaultdict(list))
+    """Calls and results in an item that get a new id."""
+    names: dict[str, str] = field(default_factory=dict)
+    """New names for tools, everywhere."""
+    large: dict[int, list[Path]] = field(default_factory=lambda: defaultdict(list))
+    """Payloads in an item that a text has to stand for."""
     note: set[int] = field(default_factory=set)
     """Items before which the lost beginning has to be spoken for."""
 
@@ -66,9 +88,19 @@ class Plan:
         return item
 
 
+def first(problems: Sequence[Problem]) -> Sequence[Problem]:
+    """Those of the `problems` that are mended before the others, which they may have brought about."""
+    for codes in _BEFORE:
+        if found := [problem for problem in problems if problem.code in codes]:
+            return found
+    return problems
+
+
 def plan(items: Iterable[Any], dialect: Dialect, problems: Sequence[Problem]) -> Plan:
-    """Decide where each of the `problems` is mended; reads every item once."""
+    """Decide where each of the `problems` is mended; reads every item once or twice."""
     made = Plan()
+    if any(problem.code in ("duplicate_call", "bad_name") for problem in problems):
+        _rename(made, problems, Taken(items, dialect))
     unanswered: set[tuple[int, str]] = set()
     homes: dict[tuple[int, str], int] = {}
     for problem in problems:
@@ -80,6 +112,21 @@ def plan(items: Iterable[Any], dialect: Dialect, problems: Sequence[Problem]) ->
             elif place.target is not None:
                 made.into[place.target].append(place)
     return made
+
+
+_BEFORE: Final = (("bad_role", "duplicate_id"), ("duplicate_call",))
+_UNREASONED: Final = ("lone_reasoning", "foreign_reasoning", "changed_reasoning", "broken_seal")
+
+
+def _rename(made: Plan, problems: Sequence[Problem], taken: Taken) -> None:
+    made.names = taken.names([problem for problem in problems if problem.code == "bad_name"])
+    for problem in problems:
+        if problem.code == "duplicate_call":
+            old = problem.call_id or ""
+            new = taken.call_id(old)
+            made.calls[problem.item].append(Renamed(old, problem.occurrence, new))
+            for item, occurrence in problem.answers:
+                made.results[item].append(Renamed(old, occurrence, new))
 
 
 def _take(
@@ -94,12 +141,23 @@ def _take(
             homes[problem.item, call_id] = problem.home
     elif problem.code in ("empty_text", "bad_text"):
         made.sound.add(problem.item)
-    elif problem.code in ("lone_reasoning", "foreign_reasoning"):
+    elif problem.code in _UNREASONED:
         made.unreasoned.add(problem.item)
-    elif problem.code == "dangling_parent" and problem.ref is not None:
-        made.dangling[problem.item].append(problem.ref)
-    elif problem.code == "bad_order":
-        made.note.add(problem.item)
+    elif problem.code in ("bad_role", "bad_order"):
+        (made.roles if problem.code == "bad_role" else made.note).add(problem.item)
+    elif problem.path is not None:
+        made.large[problem.item].append(problem.path)
+    elif problem.ref is not None:
+        _take_link(problem, problem.ref, made)
+
+
+def _take_link(problem: Problem, ref: str, made: Plan) -> None:
+    if problem.code == "dangling_parent":
+        made.dangling[problem.item].append(ref)
+    elif problem.code == "parent_cycle":
+        made.cycles[problem.item] = ref
+    elif problem.code == "duplicate_id":
+        made.ids[problem.item] = line_id(ref, problem.item)
 
 
 class _Finder:

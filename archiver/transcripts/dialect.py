@@ -114,14 +114,15 @@ class Problem:
         "too_large",
         "changed_reasoning",
         "duplicate_id",
+        "parent_cycle",
         "unsupported_version",
     ]
     item: int
     detail: str
     call_id: str | None = None
     ref: str | None = None
-    """Of a `dangling_parent`: the id that leads nowhere or in a circle; `relinked(item, {ref: None})` mends
-    it. Of a `duplicate_id`: the id.
+    """Of a `dangling_parent`: the id that leads nowhere, of a `parent_cycle`: the one that leads back to the
+    item; `relinked(item, {ref: None})` mends it. Of a `duplicate_id`: the id.
     """
     home: int | None = None
     """The item of its call, of a `misplaced_result`."""
@@ -134,6 +135,8 @@ class Problem:
     with that id it is (0-based). They get the new id with the call; without any that is unanswered then. Set
     `beyond` where nothing says whose a result is.
     """
+    loose: bool = False
+    """Of a `broken_seal`: the reasoning can go alone, so `without_reasoning` mends it."""
     path: Path | None = None
     """Of a `too_large`: where in the item the payload sits; `replace_blob` mends it."""
     name: str | None = None

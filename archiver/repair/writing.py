@@ -1,0 +1,168 @@
+"""A pass over the items that writes them anew: changed where the plan says so, else byte for byte."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+from archiver import jsonio
+from archiver.model import Items
+from archiver.repair.places import Place, Plan
+from archiver.repair.words import INTERRUPTED, LOST_BEGINNING
+from archiver.transcripts.dialect import Blob, Dialect
+
+
+class Writer:
+    """Writes the items anew, changing those the plan names and the links that their changes break."""
+
+    def __init__(self, dialect: Dialect, made: Plan) -> None:
+        self.changed = False
+        self._dialect = dialect
+        self._plan = made
+        self._links: dict[str, str | None] = dict(made.gone)
+        """Ids that later items must not link to, each with the id to link to instead."""
+        self._last: dict[str | None, str | None] = {}
+        """Of each branch, the id of its last line."""
+        self._end = b""
+
+    def lines(self, items: Items) -> Iterator[bytes]:
+        """The mended items as JSON texts; those without a change keep their bytes, and all the line's end."""
+        for index, line in enumerate(items.lines()):
+            item = jsonio.exact(line)
+            self._end = b"\r" if line.endswith(b"\r") else b""
+            if index in self._plan.note and self._dialect.facts(item).role == "assistant":
+                yield self._new(self._note(index, item))
+            linked = self._relinked(index, item)
+            mended = self._mended(index, linked)
+            if mended is item:
+                yield line
+            elif mended is not None:
+                yield self._new(mended)
+            self._remember(linked if mended is None else mended, kept=mended is not None)
+            if index in self._plan.ids and (old := self._dialect.link(linked)[0]) is not None:
+                self._links[old] = self._plan.ids[index]  # what follows hangs off the nearest of the two
+            for place in self._plan.behind.get(index, ()):
+                yield from map(self._new, self._answers(place, linked))
+
+    def _new(self, item: Any) -> bytes:
+        self.changed = True
+        return jsonio.again(item) + self._end
+
+    def _relinked(self, index: int, item: Any) -> Any:
+        for lost in self._plan.dangling.get(index, ()):
+            self._links.setdefault(lost, self._before(item))
+        if index in self._plan.cycles:
+            item = self._dialect.relinked(item, {self._plan.cycles[index]: self._before(item)})
+        return self._dialect.relinked(item, self._links) if self._links else item
+
+    def _before(self, item: Any) -> str | None:
+        """The id of the line before, in the item's branch."""
+        return self._last.get(self._dialect.facts(item).branch)
+
+    def _mended(self, index: int, item: Any) -> Any | None:
+        mended = self._dialect.with_sound_role(item) if index in self._plan.roles else item
+        if mended is not None:
+            mended = self._plan.dropped(index, self._renamed(index, mended), self._dialect)
+        if mended is not None:
+            for place in self._plan.into.get(index, ()):
+                mended = self._filled(place, mended)
+            if index in self._plan.sound:
+                mended = self._sound(mended)
+        if mended is not None and index in self._plan.unreasoned:
+            mended = self._dialect.without_reasoning(mended)
+        return mended
+
+    def _renamed(self, index: int, item: Any) -> Any:
+        """The item with its new ids and names, and with texts for what is too large."""
+        plan, dialect = self._plan, self._dialect
+        if index in plan.ids:
+            item = dialect.renamed(item, plan.ids[index])
+        # From the last to the first: one that has its new id is counted no more.
+        for old, occurrence, new in sorted(plan.calls.get(index, ()), reverse=True):
+            item = dialect.renamed_call(item, old, new, occurrence)
+        for old, occurrence, new in sorted(plan.results.get(index, ()), reverse=True):
+            item = dialect.renamed_result(item, old, new, occurrence)
+        if plan.names:
+            item = dialect.renamed_tool(item, plan.names)
+        if index in plan.large:
+            large = [blob for blob in dialect.blobs(item) if blob.path in plan.large[index]]
+            for blob in large:
+                item = dialect.replace_blob(item, blob.path, _spoken(blob))
+        return item
+
+    def _sound(self, item: Any) -> Any | None:
+        try:
+            return self._dialect.with_sound_text(item)
+        except RecursionError:  # nested so deeply that no walk comes to its end
+            return item
+
+    def _note(self, index: int, item: Any) -> Any:
+        """A message that speaks for the lost beginning; what hung off the lost part hangs off it."""
+        lost = self._plan.dangling.get(index, ())
+        note = self._dialect.user_note(LOST_BEGINNING, item)
+        note = self._dialect.relinked(note, dict.fromkeys(lost, self._before(note)) | self._links)
+        self._is_last(note)
+        return note
+
+    def _remember(self, item: Any, *, kept: bool) -> None:
+        own, parent = self._dialect.link(item)
+        self.changed = self.changed or not kept
+        if own is not None and not kept:
+            self._links[own] = parent
+        elif kept:
+            self._is_last(item)
+
+    def _is_last(self, item: Any) -> None:
+        own, _ = self._dialect.link(item)
+        if own is not None:
+            self._last[self._dialect.facts(item).branch] = own
+
+    def _answers(self, place: Place, after: Any) -> Iterator[Any]:
+        """New items that hold the place's results."""
+        if self._dialect.results == "together":
+            yield self._answer(place, after)
+            return
+        for call in place.unanswered:
+            after = self._dialect.error_results([call], after, INTERRUPTED)
+            yield after
+        for call, content, is_error in place.moved:
+            after = self._dialect.error_results([call], after, content, is_error=is_error)
+            yield after
+
+    def _answer(self, place: Place, after: Any) -> Any:
+        """A new item that holds the place's results; what followed `after` follows it from now on."""
+        if place.unanswered:
+            new = self._dialect.error_results(place.unanswered, after, INTERRUPTED)
+        else:
+            call, content, is_error = place.moved[0]
+            new = self._dialect.error_results([call], after, content, is_error=is_error)
+        # `after` itself may have been dropped just now, and then its parent comes before the new item.
+        new = self._dialect.relinked(self._filled(place, new), self._links)
+        before, behind = self._dialect.link(after)[0], self._dialect.link(new)[0]
+        if before is not None and behind is not None:
+            self._links[before] = behind
+            self._is_last(new)
+        return new
+
+    def _filled(self, place: Place, item: Any) -> Any:
+        """The item with the place's results added; those it holds already are not added again."""
+        if place.unanswered:
+            item = self._dialect.with_results(item, place.unanswered, INTERRUPTED)
+        for call, content, is_error in place.moved:
+            item = self._dialect.with_results(item, [call], content, is_error=is_error)
+        return item
+
+
+def _spoken(blob: Blob) -> str:
+    """A text that stands for a payload: what it was, how large, and its digest."""
+    try:
+        data = base64.b64decode(blob.data, validate=True)
+    except (binascii.Error, ValueError):
+        data = blob.data.encode("utf-8", "surrogatepass")
+    return (
+        f"[synthetic text: {blob.media_type[:100]} of {len(data):,} bytes, SHA-256 "
+        f"{hashlib.sha256(data).hexdigest()}, was taken out because the provider refuses it here.]"
+    )
