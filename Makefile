@@ -24,6 +24,13 @@ $(VENV)/.installed: pyproject.toml
 	.ministack/bin/python -m pip install --quiet ministack==1.5.33
 	touch $@
 
+# The program that a restored session is continued with. Without npm or its registry, that one test skips.
+.harness/.installed: Makefile
+	mkdir -p .harness
+	-command -v npm > /dev/null && npm install --silent --no-audit --no-fund --no-save --prefix .harness \
+	    @anthropic-ai/claude-code@2.1.185
+	touch $@
+
 demo: .demo/venv/.installed  ## archive, list, show and restore the sample run
 	.demo/venv/bin/python -m pip install --quiet --no-deps --force-reinstall .
 	sh examples/demo.sh .demo/venv/bin .demo/run
@@ -37,8 +44,8 @@ check: $(VENV)/.installed  ## format, lint, types, import contracts, schemas
 	$(BIN)/lint-imports
 	$(BIN)/python tests/generate_schemas.py --check
 
-unit: $(VENV)/.installed .ministack/.installed  ## unit, contract, property and end-to-end tests
-	$(BIN)/pytest -n auto -m "not soak"
+unit: $(VENV)/.installed .ministack/.installed .harness/.installed  ## unit, contract, property and end-to-end tests
+	ARCHIVER_CLAUDE_CLI=$(CURDIR)/.harness/node_modules/.bin/claude $(BIN)/pytest -n auto -m "not soak"
 
 wheel: $(VENV)/.installed  ## the built wheel in a clean environment
 	sh tests/check_wheel.sh $(BIN)/python
@@ -63,4 +70,4 @@ format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf .demo .ministack $(VENV) dist build
+	rm -rf .demo .ministack .harness $(VENV) dist build
