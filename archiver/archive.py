@@ -22,6 +22,7 @@ from archiver import (
     position,
     records,
     retention,
+    rollback,
 )
 from archiver.compact import Compacted, CompactOptions, CompactReport, Summarise, compact
 from archiver.describe import Given
@@ -225,7 +226,8 @@ def _commit(
 def commit(record: Record, setup: Setup, *, age_of_bundle: float) -> tuple[str, ...]:
     """Create the record under its number: `StaleWriterError` if another writer was first.
 
-    Then leaves the hint for the list of the newest runs; that it could not is returned as a warning.
+    Then has the witness remember it and leaves the hint for the list of the newest runs; what of that cannot
+    be done is returned as a warning.
     """
     if age_of_bundle > MAX_AGE_OF_BUNDLE:
         raise BundleTooOldError(
@@ -243,7 +245,7 @@ def commit(record: Record, setup: Setup, *, age_of_bundle: float) -> tuple[str, 
             f"another writer has committed checkpoint {record.seq} of run {record.run}; yours was not",
             remedy="archive again: it then follows the other one",
         ) from error
-    return newest.leave_hint(record, setup)
+    return (*rollback.committed(record, setup), *newest.leave_hint(record, setup))
 
 
 def archive_rows(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from archiver import age, layout, pack
+from archiver import age, layout, pack, rollback
 from archiver.catalog import Catalog
 from archiver.errors import (
     DigestMismatchError,
@@ -34,9 +35,15 @@ class Position:
 
 
 def find(run: str, setup: Setup) -> Position:
-    """Read the head of the run, and from its newest bundle the redaction key."""
+    """Read the head of the run, and from its newest bundle the redaction key.
+
+    Raises `RolledBackError` or `ForkError` where the store is not as far as the witness has seen it: what
+    came next would use a number again.
+    """
+    sight = rollback.look(run, setup)
     catalog = Catalog(setup)
     head = catalog.head(run)
+    sight.demand(head, catalog, datetime.now(UTC))
     if head is None:
         return Position(run)
     own = setup.require_signing_key().public

@@ -1,0 +1,26 @@
+"""The memory outside the store that the settings ask for."""
+
+from __future__ import annotations
+
+from archiver.config import Settings, state_home
+from archiver.errors import ConfigError
+from archiver.witness import FolderWitness
+
+
+def witness_of(settings: Settings) -> tuple[FolderWitness | None, tuple[str, ...]]:
+    """The witness, None where none is wanted or none can be; and what to warn of.
+
+    A user without a home can still archive and restore: it is only not noticed that a store was taken back.
+    """
+    if not settings.trust.use_witness:
+        return None, ()
+    if settings.trust.witness is not None:
+        return FolderWitness(settings.trust.witness), ()
+    try:
+        return FolderWitness(state_home() / "witness"), ()
+    except ConfigError as error:
+        warning = (
+            f"{error}, so nothing is remembered of runs and a step back of the store is not noticed: "
+            "name a folder with trust.witness"
+        )
+        return None, (warning,)
