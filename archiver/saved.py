@@ -33,6 +33,10 @@ class Saved:
     checkpoint: Checkpoint
     document: dict[str, Any]
     steps: tuple[str, ...]
+    opened_by: str
+    """Fingerprint of the identity that opened the bundle."""
+    break_glass: bool
+    """Whether that is one for emergencies only."""
 
 
 def demand_supported(record: Record) -> None:
@@ -53,12 +57,12 @@ def fetch(record: Record, setup: Setup, unpacked: Path, progress: Progress) -> S
     `ContextMismatchError` or `DigestMismatchError` where it is not what the record says.
     """
     demand_supported(record)
-    manifest = bundles.fetch(record, setup, unpacked, progress)
+    fetched = bundles.unpack(record, setup, unpacked, progress)
     document = members.document_in(unpacked)
     migrated, steps = _migrated(document, record)
-    checkpoint = members.with_items(_validated(migrated, record), unpacked, manifest)
+    checkpoint = members.with_items(_validated(migrated, record), unpacked, fetched.manifest)
     _demand_agreement(checkpoint, record)
-    return Saved(checkpoint, document, steps)
+    return Saved(checkpoint, document, steps, fetched.opened_by, fetched.break_glass)
 
 
 def _migrated(document: dict[str, Any], record: Record) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -41,6 +41,8 @@ class Seal:
     unnamed: int
     """Stanzas that the header has beyond these."""
     payload_sha256: str
+    opened_by: str = ""
+    """Fingerprint of the identity that opened it."""
 
     def is_for(self, fingerprints: Collection[str]) -> bool:
         """Whether the header is for exactly these keys."""
@@ -50,7 +52,7 @@ class Seal:
 def seal_of(source: BinaryIO, identities: Sequence[Identity], name: str, payload_sha256: str) -> Seal:
     """Open the header alone; the payload's digest is the caller's word. Raises as `age.unseal` does."""
     with age.unseal(identities, source, name=name, digest=False) as unsealed:
-        return Seal(unsealed.fingerprints, unsealed.unnamed, payload_sha256)
+        return Seal(unsealed.fingerprints, unsealed.unnamed, payload_sha256, unsealed.opened_by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def decode(form: Form[Model], sealed: bytes, identities: Sequence[Identity], whe
     """
     with age.unseal(identities, BytesIO(sealed), name=where) as unsealed:
         frame = unsealed.read(form.limit + 1)
-        seal = Seal(unsealed.fingerprints, unsealed.unnamed, unsealed.payload_sha256)
+        seal = Seal(unsealed.fingerprints, unsealed.unnamed, unsealed.payload_sha256, unsealed.opened_by)
         contexts = unsealed.contexts
     public, body = sign.verify(frame, form.payload_type)
     document = _parse(form, body, where)

@@ -91,8 +91,10 @@ def finish(setup: Setup) -> tuple[str, ...]:
     """
     session = setup.session
     with session.lock:
+        waiting = (*session.warnings, *_untold(setup))
+        session.warnings.clear()
         if not session.opened:
-            return _untold(setup)
+            return waiting
         runs = {run for run, _, _ in session.opened}
         keys = {key for _, key, _ in session.opened}
         loud = any(one for _, _, one in session.opened)
@@ -102,7 +104,7 @@ def finish(setup: Setup) -> tuple[str, ...]:
             detail["identities"] = sorted(keys)[:MAX_RUNS]
         opened_by = next((key for _, key, one in session.opened if one), min(keys)) if keys else None
         act = _act(setup, "open", run, None, opened_by or None, loud, detail)
-        return (*_untold(setup), *_put(setup, act))
+        return (*waiting, *_put(setup, act))
 
 
 def _untold(setup: Setup) -> tuple[str, ...]:

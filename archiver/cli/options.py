@@ -112,10 +112,12 @@ def open_for(
     writers: Path | None = None,
 ) -> Setup:
     """The open store with its keys; what was made at first use is said on standard error."""
+    from archiver.cli.audited import opened
     from archiver.cli.output import note, problem
     from archiver.setup import open_setup
 
     setup = open_setup(settings_of(config, store, identity, writers), need, interactive=interactive())
+    opened(setup)
     for warning in setup.warnings:
         problem("warning", warning, None, style="1;33")
     if setup.made is not None:

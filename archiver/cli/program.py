@@ -11,7 +11,7 @@ from typing import NoReturn
 import typer
 from typer.main import get_command
 
-from archiver.cli import output
+from archiver.cli import audited, output
 from archiver.cli.app import COMMANDS, GROUPS, group, single, whole
 from archiver.cli.options import use_config
 from archiver.errors import ArchiverError, UsageError
@@ -34,11 +34,13 @@ def run(name: str, arguments: list[str]) -> int:
     """
     _prepare()
     use_config(None)
+    audited.begin(name, arguments, {*COMMANDS, *GROUPS})
     try:
         code = _code(name, arguments)
     except _Terminated as end:
         code = end.exit_code
     try:
+        audited.end()
         output.flush()
     except typer.Exit as end:
         code = end.exit_code

@@ -19,12 +19,13 @@ def last_items(run: str, setup: Setup, count: int) -> list[dict[str, Any]]:
 
     Looking is not going on: whatever stands against a restore is accepted for the private copy.
     """
+    from archiver import audit
     from archiver.restore import plan, restore
     from archiver.scratch import Scratch
     from archiver.transcripts import get_dialect
 
     accept = [blocker.accept for blocker in plan(run, setup).blockers]
-    with Scratch() as scratch:
+    with Scratch() as scratch, audit.within(setup, "show"):
         restored = restore(run, setup, into=Path(scratch.path) / "restored", accept=accept)
         transcript = restored.checkpoint.transcript
         if not transcript.parts:

@@ -22,7 +22,7 @@ RECORD_DAYS: Final = 400
 NAME: Final = "lifecycle"
 
 _REMEDY = "docs/S3.md has rules that fit; a put replaces all rules of the bucket, so read, merge and write"
-_KEPT = (layout.STORE, layout.RECORDS, layout.BUNDLES, layout.EFFECTS, layout.NOTES)
+_KEPT = (layout.STORE, layout.RECORDS, layout.BUNDLES, layout.EFFECTS, layout.NOTES, layout.AUDIT)
 _SLOW = {"GLACIER", "DEEP_ARCHIVE"}
 
 

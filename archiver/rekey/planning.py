@@ -36,6 +36,8 @@ class Target:
     payload_sha256: str
     written: datetime
     """When the store got it, before its header was ever rewritten."""
+    opened_by: str = ""
+    """Fingerprint of the identity that opens its header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ def _whole(source: BinaryIO, identities: Sequence[Identity], name: str) -> Seal:
     with age.unseal(identities, source, name=name) as opened:
         while opened.read1():
             pass
-        return Seal(opened.fingerprints, opened.unnamed, opened.payload_sha256)
+        return Seal(opened.fingerprints, opened.unnamed, opened.payload_sha256, opened.opened_by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,4 +158,7 @@ class _Look:
         if not fits:
             demand_unchanged(info, self._setup.store)  # the note will vouch for this time and this digest
             written = self.catalog.notes.written(self._run, info.name, seal.payload_sha256, written)
-        return Target(info.name, kind, info.size, seal.recipients, seal.payload_sha256, written), fits
+        target = Target(
+            info.name, kind, info.size, seal.recipients, seal.payload_sha256, written, seal.opened_by
+        )
+        return target, fits

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from archiver import __version__, age, layout, notes
+from archiver import __version__, age, audit, layout, notes
 from archiver.catalog import Catalog
 from archiver.errors import (
     AlreadyExistsError,
@@ -112,6 +112,7 @@ class _Rewriting:
         self._progress.stage("rewrite headers", found.size)
         workers = Catalog(self._setup).workers
         targets = {target.name: target for target in found.targets}
+        self._write_down(found)
         for portion in notes.parts(_noted(target) for target in found.targets):
             self._put_note(found, portion)
             covered = [targets[one.name] for one in portion]
@@ -120,6 +121,18 @@ class _Rewriting:
             for batch, at_once in ((small, workers), (large, 1)):
                 for size in in_order(lambda one: self._rewrite(one, found.task), batch, workers=at_once):
                     self._sizes.append(size)
+
+    def _write_down(self, found: Plan) -> None:
+        """The audit line, before anything is changed; what is to be said of it waits for the end."""
+        if not found.targets:
+            return
+        setup = replace(self._setup, why=self._setup.why or self._reason)
+        setup.session.tasks[found.run] = found.task
+        keys = sorted({target.opened_by for target in found.targets})
+        loud = next((key for key in keys if audit.is_break_glass(setup, key)), None)
+        detail = {"objects": len(found.targets), "recipients": sorted(self._wanted), "identities": keys}
+        said = audit.note(setup, "rekey", run=found.run, opened_by=loud or keys[0], detail=detail)
+        setup.session.warnings.extend(said)
 
     def _put_note(self, found: Plan, portion: tuple[Rekeyed, ...]) -> None:
         setup, key = self._setup, self._setup.require_signing_key()

@@ -25,6 +25,8 @@ class Session:
     """Opened bundles by run, identity, and whether that is a break-glass one; not yet told in the store."""
     loud: Counter[str] = field(default_factory=Counter)
     """Bundles that a break-glass identity opened, by identity, and nobody was warned of yet."""
+    warnings: list[str] = field(default_factory=list)
+    """What is to be said at the end of the command."""
     local_only: str = ""
     """Why nothing is put into the store; said once."""
     redactor: Redactor | None = None
