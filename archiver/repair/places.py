@@ -37,11 +37,11 @@ class Place:
 
 
 class Renamed(NamedTuple):
-    """A call or result that gets a new id, and which of those with the old one in its item it is."""
+    """A call or result with a new id (None: it goes), and which of those with the old one in its item it is."""
 
     old: str
     occurrence: int
-    new: str
+    new: str | None
 
 
 @dataclass(slots=True)
@@ -123,7 +123,7 @@ def _rename(made: Plan, problems: Sequence[Problem], taken: Taken) -> None:
     for problem in problems:
         if problem.code == "duplicate_call":
             old = problem.call_id or ""
-            new = taken.call_id(old)
+            new = None if problem.again else taken.call_id(old)
             made.calls[problem.item].append(Renamed(old, problem.occurrence, new))
             for item, occurrence in problem.answers:
                 made.results[item].append(Renamed(old, occurrence, new))

@@ -37,6 +37,8 @@ _ACTIONS: Final = {
     "broken_line": ("dropped", "what cannot be read"),
 }
 
+_WRITTEN_TWICE: Final = ("dropped", "the same call, written twice")
+
 _BEYOND_REPAIR: Final = {
     "broken_seal": "nobody but the provider could write it again",
     "unanswerable_call": "nothing can stand in for its result",
@@ -60,7 +62,7 @@ class Action:
 
 def done(part: str, problem: Problem) -> Action:
     """The problem was mended."""
-    action, detail = _ACTIONS[problem.code]
+    action, detail = _WRITTEN_TWICE if problem.again else _ACTIONS[problem.code]
     return Action(part, problem.item, problem.code, action, _named(detail, problem), problem.call_id)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from archiver import jsonio
 from archiver.model import Items
-from archiver.repair.places import Place, Plan
+from archiver.repair.places import Place, Plan, Renamed
 from archiver.repair.words import INTERRUPTED, LOST_BEGINNING
 from archiver.transcripts.dialect import Blob, Dialect
 
@@ -63,34 +63,43 @@ class Writer:
         return self._last.get(self._dialect.facts(item).branch)
 
     def _mended(self, index: int, item: Any) -> Any | None:
-        mended = self._dialect.with_sound_role(item) if index in self._plan.roles else item
-        if mended is not None:
-            mended = self._plan.dropped(index, self._renamed(index, mended), self._dialect)
+        """The item as the plan wants it; None where it goes."""
+        for change in (self._renamed, self._answered):
+            item = change(index, item)
+            if item is None:
+                return None
+        return self._dialect.without_reasoning(item) if index in self._plan.unreasoned else item
+
+    def _answered(self, index: int, item: Any) -> Any | None:
+        """The item without results that go and with those that come, and with sound texts."""
+        mended = self._plan.dropped(index, item, self._dialect)
         if mended is not None:
             for place in self._plan.into.get(index, ()):
                 mended = self._filled(place, mended)
             if index in self._plan.sound:
                 mended = self._sound(mended)
-        if mended is not None and index in self._plan.unreasoned:
-            mended = self._dialect.without_reasoning(mended)
         return mended
 
-    def _renamed(self, index: int, item: Any) -> Any:
-        """The item with its new ids and names, and with texts for what is too large."""
+    def _renamed(self, index: int, item: Any) -> Any | None:
+        """The item in another role, with its new ids and names, and with texts for what is too large."""
         plan, dialect = self._plan, self._dialect
-        if index in plan.ids:
+        if index in plan.roles:
+            item = dialect.with_sound_role(item)
+        if item is not None and index in plan.ids:
             item = dialect.renamed(item, plan.ids[index])
         # From the last to the first: one that has its new id is counted no more.
-        for old, occurrence, new in sorted(plan.calls.get(index, ()), reverse=True):
-            item = dialect.renamed_call(item, old, new, occurrence)
-        for old, occurrence, new in sorted(plan.results.get(index, ()), reverse=True):
-            item = dialect.renamed_result(item, old, new, occurrence)
-        if plan.names:
+        for old, occurrence, new in sorted(plan.results.get(index, ()), key=_last_first):
+            item = dialect.renamed_result(item, old, new or old, occurrence)
+        for old, occurrence, new in sorted(plan.calls.get(index, ()), key=_last_first):
+            item = None if item is None else dialect.renamed_call(item, old, new, occurrence)
+        if item is not None and plan.names:
             item = dialect.renamed_tool(item, plan.names)
-        if index in plan.large:
-            large = [blob for blob in dialect.blobs(item) if blob.path in plan.large[index]]
-            for blob in large:
-                item = dialect.replace_blob(item, blob.path, _spoken(blob))
+        return self._reduced(index, item) if index in plan.large else item
+
+    def _reduced(self, index: int, item: Any) -> Any:
+        places = self._plan.large[index]
+        for blob in [blob for blob in self._dialect.blobs(item) if blob.path in places]:
+            item = self._dialect.replace_blob(item, blob.path, _spoken(blob))
         return item
 
     def _sound(self, item: Any) -> Any | None:
@@ -154,6 +163,10 @@ class Writer:
         for call, content, is_error in place.moved:
             item = self._dialect.with_results(item, [call], content, is_error=is_error)
         return item
+
+
+def _last_first(one: Renamed) -> int:
+    return -one.occurrence
 
 
 def _spoken(blob: Blob) -> str:

@@ -135,6 +135,8 @@ class Problem:
     with that id it is (0-based). They get the new id with the call; without any that is unanswered then. Set
     `beyond` where nothing says whose a result is.
     """
+    again: bool = False
+    """Of a `duplicate_call`: it is the same call, written twice, and goes."""
     loose: bool = False
     """Of a `broken_seal`: the reasoning can go alone, so `without_reasoning` mends it."""
     path: Path | None = None
@@ -146,8 +148,11 @@ class Problem:
 class DialectDefaults:
     """The edits of a repair, for a dialect that cannot have what they mend: nothing is changed."""
 
-    def renamed_call(self, item: Any, call_id: str, new_id: str, occurrence: int = 0) -> Any:
-        """The item with another id for the `occurrence`-th (0-based) of its calls with that id."""
+    def renamed_call(self, item: Any, call_id: str, new_id: str | None, occurrence: int = 0) -> Any | None:
+        """The item with another id for the `occurrence`-th (0-based) of its calls with that id.
+
+        With None the call goes; None when nothing is left of the item then.
+        """
         return item
 
     def renamed_result(self, item: Any, call_id: str, new_id: str, occurrence: int = 0) -> Any:
@@ -232,7 +237,7 @@ class Dialect(Protocol):
     def user_note(self, text: str, before: Any) -> Any:
         """A new user item that says `text`, to stand before the item `before`."""
 
-    def renamed_call(self, item: Any, call_id: str, new_id: str, occurrence: int = 0) -> Any:
+    def renamed_call(self, item: Any, call_id: str, new_id: str | None, occurrence: int = 0) -> Any | None:
         """See `DialectDefaults`, which has this and the edits below for a dialect without them."""
 
     def renamed_result(self, item: Any, call_id: str, new_id: str, occurrence: int = 0) -> Any:
