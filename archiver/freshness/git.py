@@ -67,11 +67,16 @@ class Distance:
 class Repository:
     """The repository around a folder, with one deadline for all questions asked of it."""
 
-    def __init__(self, folder: Path, timeout: float) -> None:
+    def __init__(self, folder: Path, timeout: float, *, exactly: bool = False) -> None:
+        """`exactly`: the folder itself is the repository, bare or with a `.git`; none around it is meant."""
         self._folder = folder.absolute()
         self._deadline = monotonic() + timeout
+        self._place: dict[str, str] = {}
         if not self._folder.is_dir():
             raise NoRepositoryError(f"there is no folder {self._folder} on this machine")
+        if exactly:
+            inner = self._folder / ".git"
+            self._place = {"GIT_DIR": str(inner if inner.exists() else self._folder)}
         self.git_folder = self._ask_path("--git-dir")
 
     def head(self) -> str | None:
@@ -84,6 +89,46 @@ class Repository:
         """The branch that HEAD names; None when it is detached."""
         status, out = self._run("symbolic-ref", "--quiet", "--short", "HEAD")
         return out.decode("utf-8", "replace").strip() or None if status == 0 else None
+
+    def tip(self, ref: str) -> str | None:
+        """The object that a whole name of a ref, such as `refs/heads/main`, stands for here."""
+        status, out = self._run("show-ref", "--verify", "--hash", "--", ref)
+        found = out.decode("ascii", "replace").strip()
+        return found if status == 0 and OBJECT_ID.fullmatch(found) else None
+
+    def upstream(self) -> tuple[str, str] | None:
+        """Address and ref that HEAD's branch follows, else the same branch of `origin`; None without one.
+
+        As the repository's own file writes them, which nobody trusts.
+        """
+        branch = self.branch()
+        if branch is None:
+            return None
+        remote = self._setting(f"branch.{branch}.remote") or "origin"
+        address = self._setting(f"remote.{remote}.url")
+        ref = self._setting(f"branch.{branch}.merge") or f"refs/heads/{branch}"
+        return None if address is None else (address, ref)
+
+    def _setting(self, key: str) -> str | None:
+        """The first value of a key in the repository's file; files that it includes are not read."""
+        status, out = self._run("config", "--local", "--no-includes", "-z", "--get-all", key)
+        return out.split(b"\0")[0].decode("utf-8", "replace") or None if status == 0 else None
+
+    def is_unborn(self) -> bool:
+        """Whether HEAD names a branch that has no commit yet; a HEAD that leads nowhere is broken instead."""
+        named, _ = self._run("symbolic-ref", "--quiet", "HEAD")
+        leads, _ = self._run("rev-parse", "--verify", "--quiet", "HEAD")
+        return named == 0 and leads != 0
+
+    def is_shallow(self) -> bool:
+        """Whether the history here was cut, so that distances cannot be told."""
+        status, out = self._run("rev-parse", "--is-shallow-repository")
+        return status == 0 and out.strip() == b"true"
+
+    def has_branch(self, branch: str) -> bool:
+        """Whether there is a branch of this name."""
+        status, _ = self._run("show-ref", "--verify", "--quiet", f"refs/heads/{branch}")
+        return status == 0
 
     def has_commit(self, commit: str) -> bool:
         """Whether the commit is here; nothing is fetched to find out."""
@@ -105,21 +150,48 @@ class Repository:
         Submodules are not entered, and content filters such as LFS are not run: a file that only a filter
         can compare counts as changed.
         """
-        head = self.head()
-        if head is None:
-            return None
         try:
-            tree = self._ask_path("--show-toplevel")
-            common = self._ask_path("--git-common-dir")
-        except GitError:
+            _, status, out = self._status("--untracked-files=normal", limit=1)
+        except NoRepositoryError:
             return None
-        with tempfile.TemporaryDirectory(prefix="archiver-git-") as private:
-            environ = _private_folder(Path(private), head, tree, self.git_folder, common)
-            status, out = self._run(
-                "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=all",
-                "--no-renames", environ=environ, one_byte=True,
-            )  # fmt: skip
         return None if status != 0 else bool(out)
+
+    def changed(self, limit: int) -> tuple[Path, list[bytes]]:
+        """The work tree, and the names in it of files that differ from HEAD or are untracked.
+
+        As `dirty`, every untracked file by itself. `GitError` when the names have more than `limit` bytes.
+        """
+        tree, status, out = self._status("--untracked-files=all", "-z", limit=limit)
+        if status != 0:
+            raise GitError("git cannot compare the work tree")
+        if len(out) >= limit:
+            raise GitError("too many files have uncommitted changes")
+        return tree, sorted({entry[3:] for entry in out.split(b"\0") if len(entry) > 3})
+
+    @property
+    def deadline(self) -> float:
+        """The moment of the monotonic clock at which questions end."""
+        return self._deadline
+
+    def _status(self, *arguments: str, limit: int) -> tuple[Path, int, bytes]:
+        """Work tree, exit status and output of `git status`, through a git folder of our own."""
+        head = self.head()
+        if head is None and not self.is_unborn():
+            raise NoRepositoryError("HEAD leads to no commit")
+        tree = self._ask_path("--show-toplevel")
+        common = self._ask_path("--git-common-dir")
+        sha256 = len(head) == 64 if head else self._is_sha256()
+        with tempfile.TemporaryDirectory(prefix="archiver-git-") as private:
+            environ = _private_folder(Path(private), head, tree, self.git_folder, common, sha256=sha256)
+            status, out = self._run(
+                "status", "--porcelain", "--ignore-submodules=all", "--no-renames", *arguments,
+                environ=environ, limit=limit,
+            )  # fmt: skip
+        return tree, status, out
+
+    def _is_sha256(self) -> bool:
+        _, out = self._run("rev-parse", "--show-object-format")
+        return out.strip() == b"sha256"
 
     def _ask_path(self, question: str) -> Path:
         status, out = self._run("rev-parse", "--path-format=absolute", question)
@@ -128,23 +200,24 @@ class Repository:
         return Path(os.fsdecode(out[:-1]))
 
     def _run(
-        self, *arguments: str, environ: dict[str, str] | None = None, one_byte: bool = False
+        self, *arguments: str, environ: dict[str, str] | None = None, limit: int = _MAX_OUTPUT
     ) -> tuple[int, bytes]:
         """Exit status and the beginning of the output; `GitError` past the deadline."""
+        environ = environ or self._place
         place = [] if environ else ["-C", str(self._folder)]
         overrides = [part for item in _OVERRIDES.items() for part in ("-c", "=".join(item))]
         command = [_git(), *overrides, "--no-pager", "--no-replace-objects", *place, *arguments]
         with subprocess.Popen(  # noqa: S603 - an absolute program, a list of arguments, no shell
             command,
             cwd="/",
-            env=_environ() | (environ or {}),
+            env=_environ() | environ,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         ) as process:
             try:
-                return _collect(process, self._deadline, 1 if one_byte else _MAX_OUTPUT)
+                return _collect(process, self._deadline, limit)
             finally:
                 _end(process)
 
@@ -152,7 +225,7 @@ class Repository:
 def _collect(process: subprocess.Popen[bytes], deadline: float, limit: int) -> tuple[int, bytes]:
     """At most `limit` bytes of output; reading stops there and the process counts as successful."""
     assert process.stdout is not None  # noqa: S101 - opened as a pipe above
-    out = b""
+    out = bytearray()
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
         while len(out) < limit:
@@ -163,9 +236,9 @@ def _collect(process: subprocess.Popen[bytes], deadline: float, limit: int) -> t
                 break
             out += chunk
         else:
-            return 0, out
+            return 0, bytes(out)
     try:
-        return process.wait(max(0.0, deadline - monotonic())), out
+        return process.wait(max(0.0, deadline - monotonic())), bytes(out)
     except subprocess.TimeoutExpired:
         raise GitError("git did not answer in time") from None
 
@@ -204,14 +277,15 @@ def _environ() -> dict[str, str]:
     }
 
 
-def _private_folder(private: Path, head: str, tree: Path, git_folder: Path, common: Path) -> dict[str, str]:
+def _private_folder(
+    private: Path, head: str | None, tree: Path, git_folder: Path, common: Path, *, sha256: bool
+) -> dict[str, str]:
     """A git folder of our own that borrows only objects, index and ignore rules from the repository."""
-    sha256 = len(head) == 64
     extension = "[extensions]\n\tobjectFormat = sha256\n" if sha256 else ""
     (private / "objects").mkdir()
     (private / "refs").mkdir()
     (private / "info").mkdir()
-    (private / "HEAD").write_text(f"{head}\n")
+    (private / "HEAD").write_text(f"{head or 'ref: refs/heads/unborn'}\n")
     (private / "config").write_text(
         f"[core]\n\trepositoryFormatVersion = {int(sha256)}\n\tbare = false\n{extension}"
     )
