@@ -7,10 +7,11 @@ from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from archiver import freshness, gate
+from archiver import choosing, freshness, gate
 from archiver.catalog import Chain
 from archiver.model import Record
 from archiver.model.report import Blocker, ProbeVerdict, RestoreReport
+from archiver.rollback import ROLLBACK, Standing
 
 if TYPE_CHECKING:
     from archiver.config.settings import FreshnessSettings
@@ -22,6 +23,7 @@ def judge(
     record: Record,
     setup: Setup,
     *,
+    standing: Standing = Standing(),  # noqa: B008 - frozen and without state
     accept: Collection[str] = (),
     network: bool = False,
     current: freshness.Current | None = None,
@@ -36,7 +38,7 @@ def judge(
     fresh = freshness.judge_all(
         {**freshness.stated(context), **record.probes},
         context,
-        [name for name in accept if name != gate.EFFECTS],
+        [name for name in accept if name not in (gate.EFFECTS, ROLLBACK)],
         policy=setup.settings.freshness.policy,
     )
     verdicts = tuple(_row(verdict) for verdict in fresh.verdicts if verdict.recorded)
@@ -52,16 +54,24 @@ def judge(
         if v.probe in fresh.blockers
     ]
     blockers += gate.blockers(record, accepted=gate.EFFECTS in accept)
+    lost = choosing.lost(chain, record, setup)
     return RestoreReport(
         run=chain.run,
         seq=record.seq,
         newest=chain.newest,
         record=record,
         writer=chain.writer,
+        rollback=standing.rollback,
+        witness=standing.text,
+        lost=(*lost, standing.missing) if standing.missing else lost,
         freshness=verdicts,
         not_recorded=missing,
         blockers=tuple(blockers),
-        warnings=(*_of_probes(verdicts, missing, fresh.warnings), *_warnings(chain, record)),
+        warnings=(
+            *standing.warnings,
+            *_of_probes(verdicts, missing, fresh.warnings),
+            *_warnings(chain, record, lost),
+        ),
         accepted=tuple(sorted(accept)),
         findings=record.findings,
     )
@@ -111,12 +121,11 @@ def _of_probes(
         yield f"not recorded when the checkpoint was saved: {', '.join(missing)}"
 
 
-def _warnings(chain: Chain, record: Record) -> tuple[str, ...]:
+def _warnings(chain: Chain, record: Record, lost: tuple[str, ...]) -> tuple[str, ...]:
     warnings = []
-    if record.seq != chain.newest:
+    if lost:
         warnings.append(
             f"this is checkpoint {record.seq} of {chain.newest}; what came after it is not restored"
-            + ("" if chain.head.record.seq == chain.newest else " and was not looked at")
         )
     if record.left_out:
         warnings.append(f"{record.left_out} members were left out because they could not be made safe")

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archiver import bundles, choosing, gate, handover, judging, members, rotation, saved, withheld
-from archiver.catalog import Catalog
 from archiver.errors import (
     ArchiveFormatError,
     NeedsDecisionError,
@@ -44,19 +43,23 @@ def plan(
     setup: Setup,
     *,
     at: int | None = None,
+    previous: bool = False,
     accept: Collection[str] = (),
     network: bool = False,
     now: datetime | None = None,
 ) -> Report:
     """What a restore would do and whether anything stands against it, from records alone.
 
-    Raises what `Catalog.chain` raises; a stale world is not an error here but a blocker of the report.
+    `previous` takes the newest whole checkpoint before the newest. Raises what `choosing.find`
+    raises; a stale world is not an error here but a blocker of the report.
     """
-    chain = Catalog(setup).chain(run, upto=at)
-    record = choosing.choose(chain, at)
+    now = now or datetime.now(UTC)
+    found = choosing.find(run, setup, at=at, previous=previous, accept=accept, now=now)
+    chain, record, standing = found.chain, found.record, found.standing
     saved.demand_supported(record)
-    bundles.check_present(record, setup)
-    return judging.judge(chain, record, setup, accept=accept, network=network, now=now or datetime.now(UTC))
+    with choosing.advising(record, setup):
+        bundles.check_present(record, setup)
+    return judging.judge(chain, record, setup, standing=standing, accept=accept, network=network, now=now)
 
 
 def restore(
@@ -65,6 +68,7 @@ def restore(
     *,
     into: Path,
     at: int | None = None,
+    previous: bool = False,
     accept: Collection[str] = (),
     progress: Progress | None = None,
     now: datetime | None = None,
@@ -76,11 +80,12 @@ def restore(
     """
     handover.check_target(into)
     progress = progress or Silent()
-    report = plan(run, setup, at=at, accept=accept, network=True, now=now)
+    report = plan(run, setup, at=at, previous=previous, accept=accept, network=True, now=now)
     _refuse(report)
     with handover.target(into) as scratch:
         unpacked = scratch.path / "bundle"
-        found = saved.fetch(report.record, setup, unpacked, progress)
+        with choosing.advising(report.record, setup):
+            found = saved.fetch(report.record, setup, unpacked, progress)
         original = found.checkpoint
         checkpoint, repairs = _repaired(original, scratch)
         checkpoint = withheld.check_replay(checkpoint, accepted=gate.EFFECTS in accept)
