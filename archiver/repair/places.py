@@ -37,7 +37,7 @@ class Place:
 
 
 class Renamed(NamedTuple):
-    """A call or result with a new id (None: it goes), and which of those with the old one in its item it is."""
+    """A call or result that gets a new id, and which of those with the old one it is; None: the call goes."""
 
     old: str
     occurrence: int
@@ -65,8 +65,8 @@ class Plan:
     """Ids that an item must not link to, though others may."""
     roles: set[int] = field(default_factory=set)
     """Items in a role that nobody knows."""
-    ids: dict[int, str] = field(default_factory=dict)
-    """New ids for items."""
+    ids: dict[int, str | None] = field(default_factory=dict)
+    """New ids for items; None where the item goes."""
     calls: dict[int, list[Renamed]] = field(default_factory=lambda: defaultdict(list))
     results: dict[int, list[Renamed]] = field(default_factory=lambda: defaultdict(list))
     """Calls and results in an item that get a new id."""
@@ -157,7 +157,7 @@ def _take_link(problem: Problem, ref: str, made: Plan) -> None:
     elif problem.code == "parent_cycle":
         made.cycles[problem.item] = ref
     elif problem.code == "duplicate_id":
-        made.ids[problem.item] = line_id(ref, problem.item)
+        made.ids[problem.item] = None if problem.again else line_id(ref, problem.item)
 
 
 class _Finder:

@@ -37,7 +37,7 @@ _ACTIONS: Final = {
     "broken_line": ("dropped", "what cannot be read"),
 }
 
-_WRITTEN_TWICE: Final = ("dropped", "the same call, written twice")
+_WRITTEN_TWICE: Final = ("dropped", "the same, written twice")
 
 _BEYOND_REPAIR: Final = {
     "broken_seal": "nobody but the provider could write it again",

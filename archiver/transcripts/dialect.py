@@ -136,7 +136,7 @@ class Problem:
     `beyond` where nothing says whose a result is.
     """
     again: bool = False
-    """Of a `duplicate_call`: it is the same call, written twice, and goes."""
+    """Of a `duplicate_call` or `duplicate_id`: it is the same call or item, written twice, and goes."""
     loose: bool = False
     """Of a `broken_seal`: the reasoning can go alone, so `without_reasoning` mends it."""
     path: Path | None = None
@@ -167,8 +167,8 @@ class DialectDefaults:
         """The item in a role its provider knows, mending a `bad_role`; None where it goes altogether."""
         return item
 
-    def renamed(self, item: Any, new_id: str) -> Any:
-        """The item with another id of its own (the first that `link` gives)."""
+    def renamed(self, item: Any, new_id: str | None) -> Any | None:
+        """The item with another id of its own (the first that `link` gives); with None it goes."""
         return item
 
 
@@ -249,5 +249,5 @@ class Dialect(Protocol):
     def with_sound_role(self, item: Any) -> Any | None:
         """The item in a role its provider knows, or None."""
 
-    def renamed(self, item: Any, new_id: str) -> Any:
+    def renamed(self, item: Any, new_id: str | None) -> Any | None:
         """The item with another id of its own."""
