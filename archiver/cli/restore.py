@@ -28,6 +28,9 @@ def restore(
         int | None,
         typer.Option("--at", help="Number of the checkpoint; else the newest.", metavar="SEQ", min=1),
     ] = None,
+    previous: Annotated[
+        bool, typer.Option("--previous", help="The newest whole checkpoint before the newest.")
+    ] = False,
     into: Annotated[
         Path | None,
         typer.Option(
@@ -77,15 +80,18 @@ def restore(
     setup = open_for("read", config, store, identity, writers)
     accepted = tuple(accept or ())
     if plan:
-        report = room.plan(run, setup, at=at, accept=accepted, network=network)
+        report = room.plan(run, setup, at=at, previous=previous, accept=accepted, network=network)
     else:
         if into is None:
             # The number has to be known to name the folder; nobody may commit another in between.
-            at = room.plan(run, setup, at=at, accept=accepted).seq
+            at = room.plan(run, setup, at=at, previous=previous, accept=accepted).seq
+            previous = False
             into = _default_folder(run, at)
             lookup(into)
         with shown(as_json) as progress:
-            report = room.restore(run, setup, into=into, at=at, accept=accepted, progress=progress).report
+            report = room.restore(
+                run, setup, into=into, at=at, previous=previous, accept=accepted, progress=progress
+            ).report
     if as_json:
         output.document(report.as_document())
     else:
@@ -120,6 +126,8 @@ def _say(report: Report, *, planned: bool) -> None:
             ("signed by", report.writer),
             ("chain", report.chain),
             ("rollback", report.rollback),
+            ("witness", report.witness),
+            *(("not restored", one) for one in report.lost),
             *(("migrated", step) for step in report.migrations),
             ("repaired", counted(len(report.repairs), "place") if report.repairs else ""),
             ("replaced, rotate", counts(report.findings)),
