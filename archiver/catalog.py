@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -13,7 +15,6 @@ from archiver import layout, records
 from archiver.age.context import BindableIdentity
 from archiver.errors import (
     ArchiverError,
-    ChainError,
     ContextMismatchError,
     InvalidNameError,
     MissingRecordError,
@@ -22,6 +23,8 @@ from archiver.errors import (
     RefusedError,
     StoreUnreachableError,
 )
+from archiver.history import Histories, Read, Stored
+from archiver.linking import check_gaps, check_link, of_the_future
 from archiver.model.record import Record
 from archiver.notes import Notes
 from archiver.parallel import in_order
@@ -35,6 +38,8 @@ OUTAGE = 50
 """Runs that cannot be reached, one after the other, before the store itself counts as unreachable."""
 GROUP = 32
 """Records that are fetched before the first of them is opened."""
+MAX_WARNINGS = 20
+"""Warnings of one chain that are said one by one."""
 FOLDER_WORKERS = 4
 """Threads that read records of a folder: more than one also where it lies on a network."""
 
@@ -54,8 +59,13 @@ class Entry(Link):
     """A verified record with its object in the store."""
 
     info: ObjectInfo
+    """Of the version that was read."""
     writer: str
     """Name of its writer, from the list of trusted keys."""
+    written: datetime
+    """When the store got its first version, as far as the store knows."""
+    remarks: tuple[str, ...] = ()
+    """What is not as it should be, and kept nobody from reading it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,8 @@ class Chain:
     links: tuple[Entry, ...]
     newest: int
     """The highest number that has a record, whether or not it was looked at."""
+    warnings: tuple[str, ...] = ()
+    """What is not as it should be in the store, and kept nobody from reading the records."""
 
     @property
     def head(self) -> Entry:
@@ -86,23 +98,36 @@ class Beginning:
     newest: int
     """The highest number that has a record, whether or not it was looked at."""
     error: ArchiverError | None = None
+    warnings: tuple[str, ...] = ()
+    """What is not as it should be in the store, and kept nobody from reading these records."""
 
 
-_Found = tuple[str, int, ObjectInfo]
+_Found = tuple[str, int, Stored]
 """A record that a list has: its run, its number, its object."""
-_Fetched = tuple[str, int, ObjectInfo, "bytes | Entry | ArchiverError"]
+_Fetched = tuple[str, int, Stored, "Read | Entry | ArchiverError"]
 """The same with the sealed record, with the opened one, or with what kept it from being read."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Records:
+    """The records of a run by number, and what is to be said of their list."""
+
+    objects: tuple[tuple[int, Stored], ...]
+    warnings: tuple[str, ...]
 
 
 class Catalog:
     """Reads records; every one is opened, its signature verified and its writer judged before it is used.
 
-    Up to `workers` are read at the same time, by default as many as the store welcomes.
+    Up to `workers` are read at the same time, by default as many as the store welcomes. Of a single run, the
+    first version of each record counts where the store keeps versions (`history`); lists of all runs go by
+    what is there now, for their versions would be a list of everything that ever was.
     """
 
     def __init__(self, setup: Setup, *, workers: int | None = None) -> None:
         self._setup = setup
         self.notes = Notes(setup)
+        self._histories = Histories(setup.store)
         self._distant_keys = any(isinstance(key, BindableIdentity) for key in setup.identities)
         self.workers = workers or (
             setup.store.parallel if isinstance(setup.store, Remote) else FOLDER_WORKERS
@@ -118,7 +143,7 @@ class Catalog:
 
     def numbers(self, run: str) -> list[int]:
         """The sequence numbers that have a record, ascending; empty when there is no such run."""
-        return [seq for seq, _ in self._run_objects(run)]
+        return [seq for seq, _ in self._records_of(run).objects]
 
     def heads(self) -> Iterator[Head]:
         """The newest record of each run, in the order of the store's names; a damaged one with its error.
@@ -136,12 +161,12 @@ class Catalog:
 
     def head(self, run: str) -> Entry | None:
         """The newest record of the run, or None when there is none."""
-        objects = self._run_objects(run)
-        return self.read(run, *objects[-1]) if objects else None
+        objects = self._records_of(run).objects
+        return self._read(run, *objects[-1]) if objects else None
 
     def newest_of(self, run: str) -> Head | None:
         """The same as one of `heads`: a damaged record comes with its error."""
-        objects = self._run_objects(run)
+        objects = self._records_of(run).objects
         return self._head(self._fetch((run, *objects[-1]))) if objects else None
 
     def chain(self, run: str, upto: int | None = None) -> Chain:
@@ -154,11 +179,12 @@ class Catalog:
         beginning = self.beginning(run, upto)
         if beginning.error is not None:
             raise beginning.error
-        return Chain(run, beginning.links, beginning.newest)
+        return Chain(run, beginning.links, beginning.newest, beginning.warnings)
 
     def beginning(self, run: str, upto: int | None = None) -> Beginning:
         """The same as far as it is unbroken, and the error that ends it; raises `NoSuchRunError` alone."""
-        objects = self._run_objects(run)
+        found = self._records_of(run)
+        objects = found.objects
         if not objects:
             raise NoSuchRunError(f"the store has no run {run!r}", remedy=self._near(run))
         newest = objects[-1][0]
@@ -167,21 +193,21 @@ class Catalog:
                 raise NoSuchRunError(
                     f"run {run} has no checkpoint {upto}", remedy=f"it has numbers 1 to {newest}"
                 )
-            objects = [(seq, info) for seq, info in objects if seq <= upto]
+            objects = tuple((seq, stored) for seq, stored in objects if seq <= upto)
         links: list[Entry] = []
         try:
             self._link(run, objects, links)
-            _check_gaps(run, [seq for seq, _ in objects], newest if upto is None else upto)
+            check_gaps(run, [seq for seq, _ in objects], newest if upto is None else upto)
         except ArchiverError as error:
-            return Beginning(run, tuple(links), newest, error)
-        return Beginning(run, tuple(links), newest)
+            return Beginning(run, tuple(links), newest, error, _few(run, links, found.warnings))
+        return Beginning(run, tuple(links), newest, None, _few(run, links, found.warnings))
 
-    def _link(self, run: str, objects: list[tuple[int, ObjectInfo]], links: list[Entry]) -> None:
+    def _link(self, run: str, objects: Sequence[tuple[int, Stored]], links: list[Entry]) -> None:
         """Append the records up to the first gap, each checked against the one before."""
-        named = [(run, seq, info) for place, (seq, info) in enumerate(objects, 1) if seq == place]
+        named = [(run, seq, stored) for place, (seq, stored) in enumerate(objects, 1) if seq == place]
         with closing(in_order(self._fetch, named, workers=min(self.workers, len(objects)))) as fetched:
             for link in map(self._take, _in_groups(fetched)):
-                _check_link(link, links[-1] if links else None)
+                check_link(link, links[-1] if links else None)
                 links.append(link)
 
     def _near(self, run: str) -> str:
@@ -191,43 +217,54 @@ class Catalog:
             return f"did you mean {' or '.join(map(repr, near[:3]))}?"
         return "`archiver list` shows the runs that are there"
 
-    def read(self, run: str, seq: int, info: ObjectInfo | None = None) -> Entry:
-        """One record: opened, verified, its writer trusted for the run, its store the configured one."""
-        info = info or self._setup.store.head(layout.record_name(run, seq))
-        return self._open(run, seq, info, self._sealed(run, seq))
+    def read(self, run: str, seq: int) -> Entry:
+        """One record: opened, verified, its writer trusted for the run, its store the configured one.
 
-    def _sealed(self, run: str, seq: int) -> bytes:
+        `MissingRecordError` if it is not there.
+        """
+        found = self._histories.listed(layout.record_name(run, seq)).objects
+        if not found:
+            raise MissingRecordError(f"record {seq} of run {run} is not in the store")
+        return self._read(run, seq, found[0])
+
+    def _read(self, run: str, seq: int, stored: Stored) -> Entry:
+        return self._open(run, seq, stored, self._sealed(run, seq, stored))
+
+    def _sealed(self, run: str, seq: int, stored: Stored) -> Read:
         try:
-            return self._setup.store.read(layout.record_name(run, seq), limit=records.MAX_RECORD)
+            return self._histories.read(stored, records.MAX_RECORD)
         except ObjectNotFoundError as error:
             raise MissingRecordError(f"record {seq} of run {run} vanished while it was read") from error
 
-    def _open(self, run: str, seq: int, info: ObjectInfo, sealed: bytes) -> Entry:
-        link = records.decode(sealed, self._setup.identities_for(run, "record"), run=run, seq=seq)
+    def _open(self, run: str, seq: int, stored: Stored, read: Read) -> Entry:
+        link = records.decode(read.sealed, self._setup.identities_for(run, "record"), run=run, seq=seq)
         expected = self._setup.store_id
         if expected is not None and link.record.store != expected:
             raise ContextMismatchError(
                 f"record {seq} of run {run} belongs to store {link.record.store}, not to {expected}"
             )
-        if self._setup.writers.distrusts(link.record.writer):
-            demand_unchanged(info, self._setup.store)
-        return Entry(link.record, link.sha256, link.seal, info, self.notes.judge(link, info))
+        if self._setup.writers.distrusts(link.record.writer) and not read.pinned:
+            demand_unchanged(read.info, self._setup.store)
+        written = stored.written
+        writer = self.notes.judge(link, replace(read.info, modified=written))
+        remarks = (*read.remarks, *of_the_future(link.record, read.info.name, written))
+        return Entry(link.record, link.sha256, link.seal, read.info, writer, written, remarks)
 
     def _fetch(self, found: _Found) -> _Fetched:
         """What the threads do: waiting for the store, and for the service of a key that lies in one."""
-        run, seq, info = found
+        run, seq, stored = found
         try:
-            sealed = self._sealed(run, seq)
-            return (*found, self._open(run, seq, info, sealed) if self._distant_keys else sealed)
+            read = self._sealed(run, seq, stored)
+            return (*found, self._open(run, seq, stored, read) if self._distant_keys else read)
         except ArchiverError as error:
             # Its frames hold what was read: of many damaged runs that would be much.
             return (*found, error.with_traceback(None))
 
     def _take(self, fetched: _Fetched) -> Entry:
-        run, seq, info, content = fetched
+        run, seq, stored, content = fetched
         if isinstance(content, ArchiverError):
             raise content
-        return content if isinstance(content, Entry) else self._open(run, seq, info, content)
+        return content if isinstance(content, Entry) else self._open(run, seq, stored, content)
 
     def _head(self, fetched: _Fetched) -> Head:
         run, seq, *_ = fetched
@@ -239,25 +276,40 @@ class Catalog:
     def _newest_objects(self) -> Iterator[_Found]:
         """The last object of each run: names are sorted, so those of one run follow each other."""
         last = None
-        for found in self._objects(layout.RECORDS):
+        for found in _named(map(Stored, self._setup.store.list(layout.RECORDS))):
             if last is not None and last[0] != found[0]:
                 yield last
             last = found
         if last is not None:
             yield last
 
-    def _run_objects(self, run: str) -> list[tuple[int, ObjectInfo]]:
-        return [(seq, info) for _, seq, info in self._objects(layout.records_prefix(run))]
+    def _records_of(self, run: str) -> _Records:
+        """Hidden ones too: their numbers are taken."""
+        listing = self._histories.listed(layout.records_prefix(run))
+        objects = tuple((seq, stored) for _, seq, stored in _named(listing.objects))
+        return _Records(objects, listing.warnings)
 
-    def _objects(self, prefix: str) -> Iterator[_Found]:
-        """Records under a prefix; an object of another name is nobody's record, `verify` reports it."""
-        for info in self._setup.store.list(prefix):
-            try:
-                name = layout.parse(info.name)
-            except InvalidNameError:
-                continue
-            if name.kind == "record" and name.run is not None and name.seq is not None:
-                yield name.run, name.seq, info
+
+def _named(objects: Iterable[Stored]) -> Iterator[_Found]:
+    """The records among objects; one of another name is nobody's record, `verify` reports it."""
+    for stored in objects:
+        try:
+            name = layout.parse(stored.info.name)
+        except InvalidNameError:
+            continue
+        if name.kind == "record" and name.run is not None and name.seq is not None:
+            yield name.run, name.seq, stored
+
+
+def _few(run: str, links: list[Entry], warnings: tuple[str, ...]) -> tuple[str, ...]:
+    """All that is to be said of a chain; of very much, the first and a way to the rest."""
+    said = (*warnings, *(remark for link in links for remark in link.remarks))
+    if len(said) <= MAX_WARNINGS:
+        return said
+    return (
+        *said[:MAX_WARNINGS],
+        f"{len(said) - MAX_WARNINGS} more: `archiver verify {shlex.quote(run)}` lists them",
+    )
 
 
 def _in_groups(fetched: Iterator[_Fetched]) -> Iterator[_Fetched]:
@@ -272,42 +324,13 @@ def demand_unchanged(info: ObjectInfo, store: ObjectStore) -> None:
     Who holds a stolen key could else put a forgery under an old name between the list and the reading, and
     have it judged by the time of what was there before.
     """
-    found = store.head(info.name)
-    if (found.size, found.modified, found.etag) != (info.size, info.modified, info.etag):
+    try:
+        found = store.head(info.name)
+    except ObjectNotFoundError:
+        found = None
+    if found is None or (found.size, found.modified, found.etag) != (info.size, info.modified, info.etag):
         raise RefusedError(
             f"{info.name} was changed while it was looked at",
             remedy="run it again; if nobody rewrites the run with `archiver rekey` now, look who could write "
             "to the store",
-        )
-
-
-def _check_link(link: Link, before: Link | None) -> None:
-    record = link.record
-    where = f"run {record.run}: record {record.seq}"
-    if before is None:
-        if record.previous is not None:
-            raise ChainError(f"{where} is the first but names a record before it")
-        return
-    if record.previous != before.sha256:
-        raise ChainError(f"{where} does not follow the record {before.record.seq} that is in the store")
-    if record.task != before.record.task:
-        raise ChainError(f"{where} belongs to another task than the record before it")
-    if record.writer != before.record.writer and record.kind != "claim":
-        raise ChainError(f"{where} was written by another key than the record before it, without a claim")
-
-
-def _check_gaps(run: str, present: list[int], last: int) -> None:
-    """Refuse a chain in which numbers up to `last` are missing; a far number costs nothing to refuse."""
-    missing = []
-    before = 0
-    for seq in (*present, last + 1):
-        if seq > before + 1:
-            missing.append(f"{before + 1}" if seq == before + 2 else f"{before + 1} to {seq - 1}")
-        before = seq
-    if missing:
-        shown = ", ".join(missing[:5]) + (", …" if len(missing) > 5 else "")
-        raise MissingRecordError(
-            f"run {run}: record {shown} is missing before the newest, {last}",
-            remedy="somebody or something removed records, or added one: look in a copy of the store; "
-            "--at with a number before the gap restores what is whole",
         )
