@@ -122,7 +122,7 @@ def _of_probes(
 
 
 def _warnings(chain: Chain, record: Record, lost: tuple[str, ...]) -> tuple[str, ...]:
-    warnings = []
+    warnings = list(chain.warnings)
     if lost:
         warnings.append(
             f"this is checkpoint {record.seq} of {chain.newest}; what came after it is not restored"
