@@ -43,6 +43,7 @@ from archiver.rows import looks_like_rows, read_rows
 from archiver.saying import clean_errors, redacted_summary, warnings_of
 from archiver.scratch import Scratch
 from archiver.sealing import SealedBundle, seal
+from archiver.setup.remote import store_options
 from archiver.transcripts.reader import Dropped, read
 from archiver.transcripts.survey import PartSurvey
 from archiver.watch import Watch
@@ -167,7 +168,11 @@ def _describe(
             f"run {place.run} belongs to task {before.task}, not to {task}",
             remedy="leave --task out, or give the other task's run another --run-id",
         )
-    world = describe.world(checkpoint, setup.settings.freshness, options.watch, now)
+    world = replace(
+        describe.world(checkpoint, setup.settings.freshness, options.watch, now),
+        credentials=setup.settings.freshness.credentials,
+        aws=store_options(setup.settings).aws,
+    )
     return describe.complete(checkpoint, given, place.run, task, freshness.capture_all(world))
 
 
@@ -226,7 +231,7 @@ def _commit(
 def commit(record: Record, setup: Setup, *, age_of_bundle: float) -> tuple[str, ...]:
     """Create the record under its number: `StaleWriterError` if another writer was first.
 
-    Then has the witness remember it and leaves the hint for the list of the newest runs; what of that cannot
+    `RolledBackError` if the witness has seen a record there that the store has lost. Then has the witness remember it and leaves the hint for the list of the newest runs; what of that cannot
     be done is returned as a warning.
     """
     if age_of_bundle > MAX_AGE_OF_BUNDLE:
@@ -238,6 +243,7 @@ def commit(record: Record, setup: Setup, *, age_of_bundle: float) -> tuple[str, 
     recipients = setup.recipients_for(record.run, record.task, "record")
     sealed = records.encode(record, setup.require_signing_key(), recipients)
     name = layout.record_name(record.run, record.seq)
+    rollback.refuse_used(record, setup)
     try:
         setup.store.create(name, [sealed], retention="record")
     except AlreadyExistsError as error:

@@ -125,7 +125,7 @@ def test_every_key_can_be_set_by_its_variable(monkeypatch: pytest.MonkeyPatch) -
         "audit.file": "/a", "audit.store": "false", "audit.who": "me", "freshness.timeout": "3s",
         "freshness.hosts": "example.com", "freshness.watch": "https://example.com/x",
         "freshness.policy.probes": '{"git_commit": "warn"}', "freshness.harness": "h 1",
-        "freshness.model": "m", "freshness.prompt_file": "/p", "freshness.tools_file": "/t",
+        "freshness.credentials": "env:A,aws:", "freshness.model": "m", "freshness.prompt_file": "/p", "freshness.tools_file": "/t",
     }  # fmt: skip
     assert {".".join(key) for key, _ in leaves()} == values.keys()
     plain = Settings().model_dump()

@@ -178,6 +178,11 @@ class FreshnessSettings(Frozen):
         description="Resources whose version is captured with each save and compared at restore: "
         "`https://…`, `s3://bucket/key`, `git+https://…#branch`, `file:path`.",
     )
+    credentials: Words = Field(
+        (),
+        description="Credentials whose presence, expiry and identity are compared at restore, never their "
+        "values: `env:NAME`, `aws:` or `aws:profile`, `file:~/.netrc`.",
+    )
     harness: str | None = Field(
         None, description="The harness that a restored run goes on with, as transcripts write it."
     )

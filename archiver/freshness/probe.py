@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
+from archiver.aws.options import AwsOptions
 from archiver.freshness.verdict import Verdict
 from archiver.model import Budget, Environment, JsonValue, Spend
 from archiver.model.checkpoint import Approval
@@ -43,6 +44,10 @@ class Context:
     """The hosts that may be asked: `example.com`, `*.example.com`, `example.com:8443`."""
     watch: tuple[str, ...] = ()
     """At a save: the resources whose version is remembered."""
+    credentials: tuple[str, ...] = ()
+    """At a save: the credentials of which presence and expiry are remembered, such as `env:NAME`."""
+    aws: AwsOptions = AwsOptions()  # noqa: RUF009 - frozen and without state
+    """How the store's server is reached, for what lies in buckets."""
     environ: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """The environment variables; their values are never remembered."""
     environment: Environment = Environment()  # noqa: RUF009 - frozen and without state
