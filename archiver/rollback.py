@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
-from archiver import records
+from archiver import layout, records
 from archiver.catalog import Catalog, Chain, Entry
 from archiver.errors import (
     ArchiverError,
@@ -88,7 +88,7 @@ class Sight:
         seen = self.seen
         if seen is None or newest >= seen.seq or (not newest and self._expired(now)):
             return error
-        return error if newest and ROLLBACK in accept else self._behind(seen, newest)
+        return error if newest and ROLLBACK in accept else self.behind(seen, newest)
 
     def demand(self, head: Entry | None, catalog: Catalog, now: datetime) -> None:
         """Refuse to write after a record that is not the one that was seen, and does not come after it.
@@ -101,7 +101,7 @@ class Sight:
         newest = head.record.seq if head else 0
         try:
             if head is None or newest < seen.seq:
-                raise self._behind(seen, newest, writing=True)
+                raise self.behind(seen, newest, writing=True)
             self._same(seen, head if newest == seen.seq else self._read(catalog, seen.seq))
         except (RolledBackError, ForkError):
             if not self._expired(now):
@@ -112,7 +112,7 @@ class Sight:
 
     def _compared(self, seen: Seen, chain: Chain) -> Standing:
         if chain.newest < seen.seq:
-            raise self._behind(seen, chain.newest)
+            raise self.behind(seen, chain.newest)
         if seen.seq > chain.head.record.seq:
             return self._beyond(seen, chain.head)
         self._same(seen, chain.links[seen.seq - 1])
@@ -161,7 +161,7 @@ class Sight:
             raise fork(self.run, seen, self._where())
 
     def _accepted(self, seen: Seen, chain: Chain) -> Standing:
-        error = self._behind(seen, chain.newest)
+        error = self.behind(seen, chain.newest)
         missing = f"{chain.newest + 1} to {seen.seq}" if seen.seq > chain.newest + 1 else f"{seen.seq}"
         warning = (
             f"THE STORE IS BEHIND: {error}. What came later is not here, the run may have gone on elsewhere, "
@@ -173,7 +173,8 @@ class Sight:
             missing=f"record {missing}, recorded up to {moment(seen.recorded_at)}, not in the store any more",
         )
 
-    def _behind(self, seen: Seen, newest: int, *, writing: bool = False) -> RolledBackError:
+    def behind(self, seen: Seen, newest: int, *, writing: bool = False) -> RolledBackError:
+        """The error of a store whose newest record is that one."""
         has = f"its newest record is {newest}" if newest else "it has no record of this run"
         others = ""
         if writing:
@@ -215,6 +216,20 @@ def look(run: str, setup: Setup) -> Sight:
     if setup.witness is None or setup.store_id is None:
         return Sight(run, setup, None)
     return Sight(run, setup, setup.witness.seen(setup.store_id, run))
+
+
+def refuse_used(record: Record, setup: Setup) -> None:
+    """`RolledBackError` for a number that was seen and that the store has no record of: it is not free.
+
+    Where the store has one, creating it fails by itself.
+    """
+    sight = look(record.run, setup)
+    if sight.seen is None or sight.seen.seq < record.seq:
+        return
+    try:
+        setup.store.head(layout.record_name(record.run, record.seq))
+    except ObjectNotFoundError:
+        raise sight.behind(sight.seen, record.seq - 1, writing=True) from None
 
 
 def committed(record: Record, setup: Setup) -> tuple[str, ...]:
