@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archiver import freshness, jsonio
+from archiver.freshness.shown import shown
 from archiver.model import (
     Checkpoint,
     Environment,
@@ -164,6 +165,7 @@ def world(
         watch=tuple(dict.fromkeys((*settings.watch, *watch))),
         environ=dict(os.environ),
         environment=checkpoint.environment,
+        shown=shown(checkpoint.transcript),
         budget=checkpoint.budget,
         spend=checkpoint.spend,
         pending=checkpoint.plan.pending_approvals,

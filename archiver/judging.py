@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING
 
 from archiver import choosing, freshness, gate
@@ -15,6 +16,7 @@ from archiver.rollback import ROLLBACK, Standing
 
 if TYPE_CHECKING:
     from archiver.config.settings import FreshnessSettings
+    from archiver.redact import Redactor
     from archiver.setup import Setup
 
 
@@ -25,14 +27,15 @@ def judge(
     *,
     standing: Standing = Standing(),  # noqa: B008 - frozen and without state
     accept: Collection[str] = (),
+    decided: Collection[str] = (),
     network: bool = False,
     current: freshness.Current | None = None,
     now: datetime,
 ) -> RestoreReport:
     """What is known of the checkpoint before its bundle is opened.
 
-    `network` lets probes ask the hosts that the settings list; `current` is what the run is going to go on
-    with, else what the settings say.
+    `decided` are the keys of effects that somebody has decided on; `network` lets probes ask the hosts that
+    the settings list; `current` is what the run is going to go on with, else what the settings say.
     """
     context = _world(record, setup, network, current, now)
     fresh = freshness.judge_all(
@@ -53,7 +56,7 @@ def judge(
         for v in fresh.verdicts
         if v.probe in fresh.blockers
     ]
-    blockers += gate.blockers(record, accepted=gate.EFFECTS in accept)
+    blockers += gate.blockers(record, accepted=gate.EFFECTS in accept, decided=decided)
     lost = choosing.lost(chain, record, setup)
     return RestoreReport(
         run=chain.run,
@@ -94,7 +97,20 @@ def _world(
         budget=record.budget,
         spend=record.spend,
         pending=record.plan.pending_approvals,
+        redact=_redacting(setup),
     )
+
+
+def _redacting(setup: Setup) -> Callable[[str], str]:
+    """Redaction for what is compared with redacted text; its rules are loaded when the first text comes."""
+
+    @cache
+    def redactor() -> Redactor:
+        from archiver.redact import new_key
+
+        return setup.redactor(new_key())
+
+    return lambda text: redactor().text(text)
 
 
 def _current(settings: FreshnessSettings) -> freshness.Current:

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from archiver.freshness.age import AgeProbe
+from archiver.freshness.agent import HarnessProbe, ModelProbe, PromptProbe, ToolsProbe
+from archiver.freshness.git_branch import GitBranchProbe
 from archiver.freshness.git_commit import GitCommitProbe
+from archiver.freshness.git_dirty import GitDirtyProbe
+from archiver.freshness.installed import InstalledProbe
 from archiver.freshness.limits import ApprovalsProbe, BudgetProbe
+from archiver.freshness.lockfiles import LockfilesProbe
+from archiver.freshness.machine import PlatformProbe, RuntimeProbe
 from archiver.freshness.probe import Probe
 
 BUILTIN: tuple[Probe, ...] = (
+    GitDirtyProbe(),
     GitCommitProbe(),
+    GitBranchProbe(),
+    InstalledProbe(),
+    LockfilesProbe(),
+    RuntimeProbe(),
+    PlatformProbe(),
+    PromptProbe(),
+    ToolsProbe(),
+    HarnessProbe(),
+    ModelProbe(),
     AgeProbe(),
     BudgetProbe(),
     ApprovalsProbe(),

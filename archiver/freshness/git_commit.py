@@ -11,10 +11,12 @@ from archiver.freshness.probe import Context
 from archiver.freshness.verdict import State, Verdict
 from archiver.model import JsonValue
 
-_ELSEWHERE = "run it in a work tree of the repository to compare with that one"
-_SHARE = 0.8
+ELSEWHERE = "run it in a work tree of the repository to compare with that one"
+SHARE = 0.8
 """Part of a probe's time that git may use, so that git is ended before the probe is given up."""
 _ACCEPT = "`--accept git_commit` goes on anyway"
+_PLACES = ("git_commit", "lockfiles", "installed")
+"""Probes that remember the folder they looked at."""
 
 
 def workspace_of(probes: Mapping[str, JsonValue]) -> Path | None:
@@ -22,10 +24,11 @@ def workspace_of(probes: Mapping[str, JsonValue]) -> Path | None:
 
     None where the current folder is gone too.
     """
-    captured = probes.get(GitCommitProbe.name)
-    path = captured.get("path") if isinstance(captured, dict) else None
-    if isinstance(path, str) and "\0" not in path and Path(path).is_absolute() and _usable(Path(path)):
-        return Path(path)
+    for name in _PLACES:
+        captured = probes.get(name)
+        path = captured.get("path") if isinstance(captured, dict) else None
+        if isinstance(path, str) and "\0" not in path and Path(path).is_absolute() and _usable(Path(path)):
+            return Path(path)
     try:
         return Path.cwd()
     except OSError:
@@ -46,51 +49,45 @@ class GitCommitProbe:
     name = "git_commit"
 
     def capture(self, context: Context) -> JsonValue | None:
-        """`{path, commit, branch, dirty}`; None without a repository or before its first commit."""
+        """`{path, commit, branch}`; `commit` is null before the first one. None without a repository."""
         if context.workspace is None:
             return None
         try:
-            repository = Repository(context.workspace, context.timeout * _SHARE)
+            repository = Repository(context.workspace, context.timeout * SHARE)
             commit = repository.head()
-            if commit is None:
+            if commit is None and not repository.is_unborn():
                 return None
             branch = repository.branch()
         except (GitError, OSError):
             return None
-        return {
-            "path": str(context.workspace),
-            "commit": commit,
-            "branch": branch,
-            "dirty": _dirty(repository),
-        }
+        return {"path": str(context.workspace), "commit": commit, "branch": branch}
 
     def judge(self, captured: JsonValue, context: Context) -> Verdict:
         commit, branch, was_dirty = _remembered(captured)
         if context.workspace is None:
-            return self._unknown("no workspace folder is known", _ELSEWHERE)
+            return self._unknown("no workspace folder is known", ELSEWHERE)
         try:
-            repository = Repository(context.workspace, context.timeout * _SHARE)
+            repository = Repository(context.workspace, context.timeout * SHARE)
             head = repository.head()
-            if head is None:
-                return self._unknown(f"the repository at {context.workspace} has no commit", None)
-            facts = f" in {context.workspace}"
-            facts += _facts(was_dirty, _dirty(repository), branch, repository.branch())
+            facts = f" in {context.workspace}{_facts(repository, was_dirty, branch)}"
+            if head is None and not repository.is_unborn():
+                return self._unknown(f"HEAD leads to no commit{facts}", "mend the repository: `git fsck`")
             if head == commit:
-                return self._answer("FRESH", f"still at {commit[:12]}{facts}", None)
+                at = f"still at {commit[:12]}" if commit else "no commit, then and now,"
+                return self._answer("FRESH", f"{at}{facts}", None)
+            if commit is None:
+                return self._answer("STALE", f"there was no commit then; HEAD is {head}{facts}", _ACCEPT)
             if not repository.has_commit(commit):
-                return self._unknown(
-                    f"there is no commit {commit[:12]}{facts}",
-                    f"fetch commit {commit} and ask again",
-                )
+                return self._unknown(f"there is no commit {commit[:12]}{facts}", _fetch(repository, commit))
             moved = _moved(repository, head, commit)
         except NoRepositoryError as error:
-            return self._unknown(str(error), _ELSEWHERE)
+            return self._unknown(str(error), ELSEWHERE)
         except GitError as error:
             return self._unknown(str(error), None)
         except OSError as error:
             evidence = f"{context.workspace} cannot be looked at: {error.strerror}"
-            return self._unknown(evidence, _ELSEWHERE)
-        remedy = f"look at `git log {commit[:12]}...HEAD`, or check out {commit[:12]}; {_ACCEPT}"
+            return self._unknown(evidence, ELSEWHERE)
+        remedy = f"look at `git log {commit[:12]}...HEAD`, or `git checkout {commit}`; {_ACCEPT}"
         return self._answer("STALE", f"{moved}{facts}", remedy)
 
     def _answer(self, state: State, evidence: str, remedy: str | None) -> Verdict:
@@ -100,11 +97,11 @@ class GitCommitProbe:
         return self._answer("UNKNOWN", evidence, remedy)
 
 
-def _remembered(captured: JsonValue) -> tuple[str, str | None, bool | None]:
+def _remembered(captured: JsonValue) -> tuple[str | None, str | None, bool | None]:
     if not isinstance(captured, dict):
         raise TypeError("the record holds no commit")
-    commit, branch, dirty = captured.get("commit"), captured.get("branch"), captured.get("dirty")
-    if not isinstance(commit, str) or not OBJECT_ID.fullmatch(commit):
+    commit, branch, dirty = captured.get("commit", ""), captured.get("branch"), captured.get("dirty")
+    if commit is not None and not (isinstance(commit, str) and OBJECT_ID.fullmatch(commit)):
         raise ValueError("the record holds no commit id")
     return commit, branch if isinstance(branch, str) else None, dirty if isinstance(dirty, bool) else None
 
@@ -116,9 +113,21 @@ def _dirty(repository: Repository) -> bool | None:
         return None
 
 
-def _moved(repository: Repository, head: str, commit: str) -> str:
+def _fetch(repository: Repository, commit: str) -> str:
+    if repository.is_shallow():
+        return f"the history here is cut: `git fetch --unshallow`, or `git fetch origin {commit}`; ask again"
+    return f"fetch commit {commit} (`git fetch --all`) and ask again"
+
+
+def _moved(repository: Repository, head: str | None, commit: str) -> str:
     """How HEAD lies to the checkpoint's commit, in words."""
+    if head is None:
+        return f"HEAD names a branch without any commit (checkpoint {commit[:12]})"
     places = f"HEAD {head[:12]}, checkpoint {commit[:12]}"
+    if repository.is_shallow():
+        return (
+            f"the repository stands at another commit; how far away its cut history does not say ({places})"
+        )
     try:
         distance = repository.distance(head, commit)
     except GitError:
@@ -133,10 +142,13 @@ def _moved(repository: Repository, head: str, commit: str) -> str:
     )
 
 
-def _facts(was_dirty: bool | None, is_dirty: bool | None, was: str | None, now: str | None) -> str:
-    """What else is worth knowing: uncommitted changes then and now, another branch."""
-    words = {True: "uncommitted changes", False: "clean", None: "not known"}
-    text = f"; work tree then: {words[was_dirty]}, now: {words[is_dirty]}"
+def _facts(repository: Repository, was_dirty: bool | None, was: str | None) -> str:
+    """What else is worth knowing: another branch; uncommitted changes, in records that say so here."""
+    text = ""
+    if was_dirty is not None:
+        words = {True: "uncommitted changes", False: "clean", None: "not known"}
+        text += f"; work tree then: {words[was_dirty]}, now: {words[_dirty(repository)]}"
+    now = repository.branch()
     if was != now:
         text += f"; branch then: {was or 'none'}, now: {now or 'none'}"
     return text

@@ -18,7 +18,7 @@ from archiver.safetext import one_line, shorten
 
 T = TypeVar("T")
 
-MAX_CAPTURE = 16 << 10
+MAX_CAPTURE = 24 << 10
 """Bytes of JSON that one probe may put into a record."""
 MAX_CAPTURED = 128 << 10
 """Bytes of JSON that all probes together may."""

@@ -65,13 +65,13 @@ def test_the_same_commit_is_fresh_and_the_work_tree_is_described(repo: Repo) -> 
         "path": str(repo.folder),
         "commit": repo.git("rev-parse", "HEAD"),
         "branch": "main",
-        "dirty": False,
     }
     verdict = judge(captured, repo.folder)
     assert (verdict.state, verdict.remedy) == ("FRESH", None)
-    assert "then: clean, now: clean" in verdict.evidence
+    assert "now:" not in verdict.evidence
     (repo.folder / "file.txt").write_text("changed")
-    verdict = judge(captured, repo.folder)
+    # Records of earlier releases also say here whether there were changes.
+    verdict = judge({**captured, "dirty": False}, repo.folder)
     assert verdict.state == "FRESH"
     assert "then: clean, now: uncommitted changes" in verdict.evidence
 
@@ -148,9 +148,10 @@ def test_what_cannot_be_compared_is_unknown(repo: Repo, tmp_path: Path) -> None:
     unborn = Repo(tmp_path / "unborn")
     plain = tmp_path / "plain"
     plain.mkdir()
+    assert "there is no commit" in judge(captured, unborn.folder).evidence
+    assert judge(captured, unborn.folder).state == "UNKNOWN"
     verdicts = {
         "there is no commit": judge(captured, other.folder),
-        "has no commit": judge(captured, unborn.folder),
         "no git repository": judge(captured, plain),
         "no folder": judge(captured, tmp_path / "gone"),
         "no workspace": judge(captured, None),
@@ -160,9 +161,7 @@ def test_what_cannot_be_compared_is_unknown(repo: Repo, tmp_path: Path) -> None:
         assert words in verdict.evidence
 
 
-def test_without_a_repository_or_a_commit_nothing_is_captured(tmp_path: Path) -> None:
-    unborn = Repo(tmp_path / "unborn")
-    assert PROBE.capture(context(unborn.folder)) is None
+def test_without_a_repository_nothing_is_captured(tmp_path: Path) -> None:
     assert PROBE.capture(context(tmp_path)) is None
     assert PROBE.capture(context(None)) is None
 
@@ -173,7 +172,7 @@ def test_sha256_repositories(tmp_path: Path) -> None:
     captured = PROBE.capture(context(repo.folder))
     assert isinstance(captured, dict)
     assert len(str(captured["commit"])) == 64
-    assert captured["dirty"] is False
+    assert Repository(repo.folder, 20).dirty() is False
     repo.commit("two")
     assert "1 commit ahead" in judge(captured, repo.folder).evidence
 
@@ -182,7 +181,8 @@ def test_linked_work_trees(repo: Repo, tmp_path: Path) -> None:
     repo.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
     captured = PROBE.capture(context(tmp_path / "linked"))
     assert isinstance(captured, dict)
-    assert (captured["branch"], captured["dirty"]) == ("side", False)
+    assert captured["branch"] == "side"
+    assert Repository(tmp_path / "linked", 20).dirty() is False
     (tmp_path / "linked" / "file.txt").write_text("changed")
     assert Repository(tmp_path / "linked", 20).dirty() is True
     assert Repository(repo.folder, 20).dirty() is False
@@ -197,9 +197,11 @@ def test_strange_folder_names(tmp_path: Path, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "commit", ["--output=/tmp/x", "HEAD", "main", "a" * 39, "A" * 40, "a" * 40 + "\n", "a" * 41, "", 5, None]
+    "commit", ["--output=/tmp/x", "HEAD", "main", "a" * 39, "A" * 40, "a" * 40 + "\n", "a" * 41, "", 5]
 )
 def test_a_record_that_holds_no_commit_id_never_reaches_git(repo: Repo, commit: JsonValue) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        judge({"branch": None}, repo.folder)
     with pytest.raises((ValueError, TypeError)):
         judge({"commit": commit, "branch": None, "dirty": None}, repo.folder)
     if isinstance(commit, str):
