@@ -231,8 +231,9 @@ def _commit(
 def commit(record: Record, setup: Setup, *, age_of_bundle: float) -> tuple[str, ...]:
     """Create the record under its number: `StaleWriterError` if another writer was first.
 
-    `RolledBackError` if the witness has seen a record there that the store has lost. Then has the witness remember it and leaves the hint for the list of the newest runs; what of that cannot
-    be done is returned as a warning.
+    `RolledBackError` if the witness has seen a record there that the store has lost. Then has the witness
+    remember it and leaves the hint for the list of the newest runs; what of that cannot be done is returned
+    as a warning.
     """
     if age_of_bundle > MAX_AGE_OF_BUNDLE:
         raise BundleTooOldError(
