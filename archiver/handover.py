@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
+import stat
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import accumulate, count
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from archiver import jsonio, members
 from archiver.errors import AlreadyExistsError, ArchiverError, InputNotFoundError, StoreFullError
 from archiver.model import Checkpoint, Items, Transcript, TranscriptPart
 from archiver.model.report import RestoreReport
 from archiver.report_text import markdown
-from archiver.resuming import next_steps
+from archiver.resuming import going_on
 from archiver.scratch import Scratch, fsync_folder
 from archiver.transcripts import nested
 from archiver.transcripts.native import write_native
@@ -27,22 +29,84 @@ ORIGINAL = "original"
 FULL = "full"
 REPORT = "report.json"
 REPORT_TEXT = "REPORT.md"
+_MAX_REPORT = 64 << 20
+"""Bytes of a report that are read."""
+_WRITTEN = re.compile(
+    r"transcript|original|full|artifacts|(effects|evidence)\.jsonl|(receipt|report|checkpoint(\.v\d+)?)\.json"
+    r"|REPORT\.md"
+)
+"""What a restore leaves in its folder."""
 _DEPTH = 16
 """Components of a path below the transcript's folder."""
 _MOUNTED = (errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM, errno.EROFS)
 """What renaming onto an empty folder says of a mount point, and of one in a folder that cannot be changed."""
 
 
-def check_target(into: Path) -> None:
-    """Refuse a target that is not a new name or an empty folder."""
+class Commit(Protocol):
+    """What has to be done just before the folder appears, and keeps it from appearing when it fails."""
+
+    seq: int
+    """The number of the claim that it makes."""
+
+    def commit(self) -> None: ...
+
+
+def check_target(into: Path, replaced: str | None = None) -> None:
+    """Refuse a target that is not a new name or an empty folder.
+
+    One in which an earlier restore of the run `replaced` was handed over may be replaced.
+    """
     if into.is_symlink() or (into.exists() and not into.is_dir()):
         raise AlreadyExistsError(
             f"{into} exists and is not a folder", remedy="choose another folder with --into"
         )
-    if into.is_dir() and any(into.iterdir()):
+    if not into.is_dir() or not _entries(into):
+        return
+    if replaced is None:
         raise AlreadyExistsError(
-            f"{into} is not empty; nothing is written over", remedy="choose another folder with --into"
+            f"{into} is not empty; nothing is written over",
+            remedy="choose another folder with --into; --force replaces what an earlier restore of the same "
+            "run left",
         )
+    _demand_restored(into, replaced)
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError as error:
+        raise InputNotFoundError(f"{folder} cannot be read: {error.strerror}") from error
+
+
+def _demand_restored(folder: Path, run: str) -> None:
+    """Refuse to replace what no restore of the run left: work that somebody put beside it would be lost."""
+    strange = [path.name for path in _entries(folder) if not _WRITTEN.fullmatch(path.name)]
+    if not strange and _run_restored_in(folder) == run:
+        return
+    why = f"it holds {strange[0]!r}" if strange else f"its {REPORT} is not that of a restore of this run"
+    raise AlreadyExistsError(
+        f"{folder} is not what an earlier restore of this run left, so it is not replaced: {why}",
+        remedy="choose another folder with --into",
+    )
+
+
+def _run_restored_in(folder: Path) -> str | None:
+    """The run in the report that lies there; a link, a pipe or anything else is none."""
+    try:
+        handle = os.open(folder / REPORT, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return None
+        try:
+            document = jsonio.loads(file.read(_MAX_REPORT + 1)[:_MAX_REPORT])
+        except (OSError, ValueError):
+            return None
+    if not isinstance(document, dict) or "next_steps" not in document:
+        return None
+    run = document.get("run")
+    return run if isinstance(run, str) else None
 
 
 @contextmanager
@@ -84,30 +148,83 @@ def write(
     unpacked: Path,
     into: Path,
     scratch: Scratch,
+    replaced: str | None = None,
+    claim: Commit | None = None,
 ) -> RestoreReport:
-    """Write everything into a private folder and rename it to `into`; the report names what to do next."""
+    """Write everything into a private folder and rename it to `into`; the report names what to do next.
+
+    `claim` is committed when all is written and before anything appears. A folder in which an earlier restore
+    of the run `replaced` was handed over makes room.
+    """
     out = scratch.path / "out"
     try:
         out.mkdir(mode=0o700)
-        _write_transcript(checkpoint.transcript, out / TRANSCRIPT)
-        if report.repairs:
-            _write_transcript(original, out / ORIGINAL)
-        if report.migrations:
-            (unpacked / members.STATE).rename(out / f"checkpoint.v{report.record.schema_version}.json")
-        if checkpoint.full_transcript is not None:
-            _write_transcript(checkpoint.full_transcript, out / FULL)
-        for name in (members.EFFECTS, members.EVIDENCE, members.RECEIPT, "artifacts"):
-            if (unpacked / name).exists():
-                (unpacked / name).rename(out / name)
-        state = checkpoint.document(exclude=members.ITEMS)
-        _write(out / members.STATE, jsonio.pretty(state))
-        report = report.model_copy(update={"folder": str(into), "next_steps": _next(checkpoint, into)})
+        _write_parts(checkpoint, original, report, unpacked, out)
+        report = _finished(report, checkpoint, into, claim)
         _write(out / REPORT, jsonio.pretty(report.as_document()))
         _write(out / REPORT_TEXT, markdown(report, checkpoint).encode())
-        _rename(out, into)
+        if claim is not None:
+            claim.commit()
+        _appear(out, into, scratch, replaced)
     except OSError as error:
         raise _failed(into, error) from error
     return report
+
+
+def _write_parts(
+    checkpoint: Checkpoint, original: Transcript, report: RestoreReport, unpacked: Path, out: Path
+) -> None:
+    _write_transcript(checkpoint.transcript, out / TRANSCRIPT)
+    if report.repairs:
+        _write_transcript(original, out / ORIGINAL / TRANSCRIPT)
+    if report.migrations:
+        (unpacked / members.STATE).rename(out / f"checkpoint.v{report.record.schema_version}.json")
+    if checkpoint.full_transcript is not None:
+        _write_transcript(checkpoint.full_transcript, out / FULL)
+    for name in (members.EVIDENCE, members.RECEIPT, "artifacts"):
+        if (unpacked / name).exists():
+            (unpacked / name).rename(out / name)
+    effects = members.effect_lines(checkpoint)
+    if effects != (unpacked / members.EFFECTS).read_bytes():
+        (out / ORIGINAL).mkdir(mode=0o700, exist_ok=True)
+        (unpacked / members.EFFECTS).rename(out / ORIGINAL / members.EFFECTS)
+    _write(out / members.EFFECTS, effects)
+    _write(out / members.STATE, jsonio.pretty(checkpoint.document(exclude=members.ITEMS)))
+
+
+def _finished(
+    report: RestoreReport, checkpoint: Checkpoint, into: Path, claim: Commit | None
+) -> RestoreReport:
+    """The report with what to do next."""
+    paths = native_paths(checkpoint.transcript)
+    folder = into.absolute() / TRANSCRIPT
+    found = going_on(checkpoint, folder, paths)
+    changes: dict[str, Any] = {
+        "folder": str(into),
+        "next_steps": found.steps,
+        "warnings": (*report.warnings, *found.cautions),
+    }
+    if claim is not None:
+        changes |= {"claimed": claim.seq, "next_seq": claim.seq + 1}
+    return report.model_copy(update=changes)
+
+
+def _appear(out: Path, into: Path, scratch: Scratch, replaced: str | None) -> None:
+    """Rename to `into`. What an earlier restore left there is first moved away, looked at where nobody else
+    can change it, and put back if it is anything else or the rename fails.
+    """
+    if replaced is None or not into.is_dir() or into.is_symlink() or not _entries(into):
+        _rename(out, into)
+        return
+    old = scratch.path / "replaced"
+    into.rename(old)
+    try:
+        _demand_restored(old, replaced)
+        _rename(out, into)
+    except BaseException:
+        with suppress(OSError):  # somebody has put something there: what was moved stays named in the error
+            old.rename(into)
+        raise
 
 
 def _failed(into: Path, error: OSError) -> ArchiverError:
@@ -279,9 +396,3 @@ def _items(part: TranscriptPart, path: Path) -> Items:
         return (line + b"\n" for line, _ in items)
 
     return Items(blocks, count=part.items.count, size=size)
-
-
-def _next(checkpoint: Checkpoint, into: Path) -> tuple[str, ...]:
-    folder = into / TRANSCRIPT
-    paths = native_paths(checkpoint.transcript)
-    return next_steps(checkpoint, folder, folder / paths[0]) if paths else ()

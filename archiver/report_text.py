@@ -1,87 +1,220 @@
-"""The report of a restore as Markdown: what was restored, what was checked, what to do next."""
+"""The report of a restore as Markdown, for who has never seen the run: the verdict first, commands last."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
-from archiver.model import Checkpoint
+from archiver.model import Budget, Checkpoint, Spend
 from archiver.model.base import utc_text
-from archiver.model.report import RestoreReport
+from archiver.model.report import OpenEffect, RestoreReport
 from archiver.rotation import by_rank
-from archiver.safetext import one_line
+from archiver.safetext import one_line, shorten
+from archiver.shellwords import word
+
+MOST_ROWS = 200
+"""Rows of one section; `report.json` and the other files have all of them."""
+_HOW_TO_DECIDE = (
+    "Look in the system that each of these acts on. Then restore again with what you found, and why you "
+    "know; `--resolve` can stand several times, so once is enough for all of them."
+)
+_MOST_LINES = 400
+"""Lines of the summary."""
 
 
 def markdown(report: RestoreReport, checkpoint: Checkpoint) -> str:
     """The text of `REPORT.md`; whatever came from the run is escaped, so that it stays inert."""
-    record = report.record
-    lines = [
-        f"# Checkpoint {report.seq} of run {_inert(report.run)}",
-        "",
-        *_table(
-            ("Task", record.task),
-            ("Objective", record.objective),
-            ("Outcome", record.outcome),
-            ("Phase", record.phase),
-            ("Note", record.note),
-            ("State of", utc_text(record.checkpoint_at)),
-            ("Saved", utc_text(record.recorded_at)),
-            ("Turn", str(record.turn)),
-            ("Signed by", report.writer),
-            ("Chain", f"{report.chain}, newest is number {report.newest}"),
-            ("Rollback", report.rollback),
-            ("Written by", record.software),
-        ),
-    ]
-    lines += _section(
-        "Freshness", (f"{v.probe}: {v.state}{_accepted(v.accepted)}. {v.evidence}" for v in report.freshness)
-    )
+    lines = [f"# Checkpoint {report.seq} of run {_inert(report.run)}", "", f"**{_inert(verdict(report))}**"]
+    lines += _section("What is lost", report.lost)
+    lines += _open(report)
+    lines += _section("Decided", _decisions(report))
     lines += _section("Warnings", report.warnings)
+    lines += _freshness(report)
+    lines += ["", "## The checkpoint", "", *_facts(report)]
+    lines += _section(
+        "Done",
+        (
+            *(f"{step.id}: {step.title}" for step in checkpoint.plan.completed),
+            *(f"{result.key} (its output is recorded)" for result in checkpoint.results),
+        ),
+    )
+    lines += _section("Left to do", (f"{step.id}: {step.title}" for step in checkpoint.plan.remaining))
+    lines += _section(
+        "Waits for a person",
+        (f"{one.id}: {one.question}" for one in checkpoint.plan.pending_approvals),
+    )
+    lines += _summary(checkpoint)
+    lines += _section("Budget left", budget_left(checkpoint.budget, checkpoint.spend))
     lines += _section("Migrated", report.migrations)
     lines += _section(
-        "Repaired (the transcript as it was saved is in `original/`)",
+        "Repaired (the transcript as it was saved is in `original/transcript/`)",
         (f"{r.part}, item {r.item}: {r.code}: {r.action}. {r.detail}" for r in report.repairs),
     )
     lines += _section("Left out", report.left_out)
     lines += _section(
         "Hold placeholders of credentials: never use these as values",
-        (f"{place} of state.json" for place in report.redacted),
+        (f"{place} of checkpoint.json" for place in report.redacted),
     )
     lines += _section(
         "Credentials replaced: rotate these",
         report.rotate or (f"{rule}: {count} places" for rule, count in by_rank(report.findings)),
     )
-    done = [f"{step.id}: {step.title}" for step in checkpoint.plan.completed]
-    lines += _section(
-        "Done", [*done, *(f"{result.key} (its output is recorded)" for result in checkpoint.results)]
-    )
-    lines += _section("Left to do", (f"{step.id}: {step.title}" for step in checkpoint.plan.remaining))
-    if checkpoint.summary:
-        lines += [
-            "",
-            "## Summary",
-            "",
-            *(f"    {one_line(line)}" for line in checkpoint.summary.splitlines()),
-        ]
     if report.next_steps:
         # As code, because commands are copied out of it, also from the bare text of the file.
-        lines += ["", "## Next", "", *(f"    {one_line(step)}" for step in report.next_steps)]
+        lines += ["", "## Next", "", *map(_code, report.next_steps)]
     return "\n".join(lines) + "\n"
 
 
-def _table(*rows: tuple[str, str]) -> list[str]:
+def verdict(report: RestoreReport) -> str:
+    """Whether the run can go on, in one sentence."""
+    said = []
+    if report.undecided:
+        count = len({effect.key for effect in report.undecided})
+        effects = "one effect" if count == 1 else f"{count} effects"
+        said.append(f"Do not go on yet: nobody knows whether {effects} happened, see below.")
+    elif report.accepted:
+        said.append(
+            f"Verified, and handed over although somebody had to accept: {', '.join(report.accepted)}."
+        )
+    else:
+        said.append("Verified, and nothing stands against going on.")
+    if report.lost:
+        said.append("Something is lost, see below.")
+    if report.claimed is not None:
+        said.append(
+            f"The run was taken over with record {report.claimed}: no older writer can go on with it."
+        )
+    return " ".join(said)
+
+
+def _open(report: RestoreReport) -> list[str]:
+    """Each effect that has to be decided on, with the commands that do it."""
+    if not report.undecided:
+        return []
+    lines = [
+        "",
+        "## Decide before you go on",
+        "",
+        _HOW_TO_DECIDE,
+    ]
+    for effect in islice(report.undecided, MOST_ROWS):
+        lines += ["", f"- {_inert(_about(effect))}", ""]
+        lines += [_code(f"  {_decide(report, effect, outcome)}") for outcome in ("done", "not-done")]
+    return lines + _more(len(report.undecided))
+
+
+def _about(effect: OpenEffect) -> str:
+    at = f" since {utc_text(effect.at)}" if effect.at else ""
+    answer = f"; the answer so far: {effect.result}" if effect.result else ""
+    status = effect.status.replace("_", " ")
+    return f"{effect.key}: {effect.tool} with {effect.arguments}, {status}{at}{answer}"
+
+
+def _decide(report: RestoreReport, effect: OpenEffect, outcome: str) -> str:
+    return (
+        f"archiver restore {word(report.run)} --at {report.seq} {effect.resolve}={outcome} "
+        "--because 'WHAT YOU FOUND' --claim"
+    )
+
+
+def _decisions(report: RestoreReport) -> Iterator[str]:
+    if report.reason:
+        yield f"Restored because: {report.reason}"
+    for one in report.decisions:
+        because = f" Why: {one.reason}" if one.reason else ""
+        yield f"{one.effect}: {one.outcome}, said {one.by} at {utc_text(one.at)}.{because}"
+
+
+def _freshness(report: RestoreReport) -> list[str]:
+    rows = [
+        (v.probe, f"{v.state}{' (accepted)' if v.accepted else ''}", v.evidence, v.remedy or "")
+        for v in report.freshness
+    ]
+    if not rows:
+        return []
+    return [
+        "",
+        "## Freshness: does the world still match?",
+        "",
+        "| Probe | Verdict | Evidence | What to do |",
+        "|---|---|---|---|",
+        *(f"| {' | '.join(map(_inert, row))} |" for row in rows),
+    ]
+
+
+def _facts(report: RestoreReport) -> list[str]:
+    record = report.record
+    rows = (
+        ("Task", record.task),
+        ("Objective", record.objective),
+        ("Outcome", record.outcome),
+        ("Phase", record.phase),
+        ("Note", record.note),
+        ("State of", utc_text(record.checkpoint_at)),
+        ("Saved", utc_text(record.recorded_at)),
+        ("Turn", str(record.turn)),
+        ("Signed by", report.writer),
+        ("Chain", f"{report.chain}, newest is number {report.newest}"),
+        ("Rollback", report.rollback),
+        ("Witness", report.witness),
+        ("Opened by", report.opened_by or ""),
+        ("Next number", "" if report.next_seq is None else str(report.next_seq)),
+        ("Written by", record.software),
+    )
     shown = [f"| {name} | {_inert(value)} |" for name, value in rows if value]
     return ["| | |", "|---|---|", *shown]
 
 
+def _summary(checkpoint: Checkpoint) -> list[str]:
+    if not checkpoint.summary:
+        return []
+    lines = checkpoint.summary.splitlines()
+    shown = [_code(line) for line in lines[:_MOST_LINES]]
+    more = (
+        [_code(f"… {len(lines) - _MOST_LINES} more lines in checkpoint.json")] if lines[_MOST_LINES:] else []
+    )
+    return ["", "## Summary", "", *shown, *more]
+
+
+def budget_left(budget: Budget | None, spend: Spend) -> Iterator[str]:
+    """What is left of each limit."""
+    if budget is None:
+        return
+    if budget.tokens is not None:
+        yield _left("tokens", budget.tokens, spend.tokens_in + spend.tokens_out)
+    if budget.iterations is not None:
+        yield _left("iterations", budget.iterations, spend.iterations)
+    if budget.seconds is not None:
+        yield _left("seconds", budget.seconds, spend.seconds)
+    if budget.cost is not None:
+        if budget.currency == spend.currency:
+            yield _left(f"{budget.currency}", budget.cost, spend.cost)
+        else:
+            yield f"{spend.cost:.2f} {spend.currency} spent of {budget.cost:.2f} {budget.currency}"
+
+
+def _left(what: str, limit: float, used: float) -> str:
+    left = max(limit - used, 0)
+    if isinstance(limit, int) and isinstance(used, int):
+        return f"{what}: {left:,} of {limit:,}"
+    return f"{what}: {left:,.2f} of {limit:,.2f}"
+
+
 def _section(title: str, rows: Iterable[str]) -> list[str]:
-    shown = [f"- {_inert(row)}" for row in rows]
-    return ["", f"## {title}", "", *shown] if shown else []
+    given = list(rows)
+    shown = [f"- {_inert(row)}" for row in given[:MOST_ROWS]]
+    return ["", f"## {title}", "", *shown, *_more(len(given))] if shown else []
 
 
-def _accepted(accepted: bool) -> str:
-    return " (accepted)" if accepted else ""
+def _more(count: int) -> list[str]:
+    return ["", f"… and {count - MOST_ROWS} more: see `report.json`."] if count > MOST_ROWS else []
+
+
+def _code(text: str) -> str:
+    """A line of an indented block, in which Markdown means nothing."""
+    return f"    {one_line(text)}"
 
 
 def _inert(text: str) -> str:
     """One line in which neither control characters nor Markdown, HTML or links mean anything."""
-    return "".join(f"\\{c}" if c in "\\`*_{}[]<>#|!~" else c for c in one_line(text))
+    return "".join(f"\\{c}" if c in "\\`*_{}[]<>#|!~&" else c for c in one_line(shorten(text, 20_000)))

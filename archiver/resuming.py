@@ -1,94 +1,217 @@
-"""How to go on from a restored checkpoint, in the harness that wrote its transcript."""
+"""How to go on from a restored checkpoint, in the harness that wrote its transcript.
+
+Steps are commands for a shell, and comments. Whatever of the run stands in them is quoted, so that a copy of
+the text does what it says, and nothing of the run can be an option.
+"""
 
 from __future__ import annotations
 
+import os
 import re
-import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from archiver.model import Checkpoint, Transcript
 from archiver.redact import contains_placeholder
+from archiver.safetext import shorten
+from archiver.shellwords import word
 from archiver.transcripts import get_dialect
 
-_SESSION: Final = re.compile(r"[0-9A-Za-z_-]{1,100}")
+_SESSION: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
+"""An id that may be an argument and a file name; one that begins with `-` would be an option."""
 _ROLLOUT: Final = re.compile(r"rollout-(\d{4})-(\d\d)-(\d\d)T[0-9-]{8}-[0-9A-Za-z_-]{1,100}\.jsonl")
-_PROJECT: Final = "<folder of the project>"
+_AGENT: Final = re.compile(r"agent-[^/]+\.jsonl")
+_AGENTS: Final = "subagents"
+_PROJECTS: Final = '"${CLAUDE_CONFIG_DIR:-$HOME/.claude}"/projects'
+_LONGEST_SLUG: Final = 200
+"""Characters after which Claude Code puts a digest in place of the rest."""
+_MOST_FOLDERS: Final = 20
+_MOST_NAMED: Final = 10
 _AS_IT_IS: Final = (
-    "cp -n leaves a session of that name that is there as it is: move it away first if it is older"
+    "# cp -n leaves a session of that name that is there as it is: move it away first if it is older"
+)
+_CONFIGURATION: Final = (".claude", ".codex", ".mcp.json", "CLAUDE.md", "CLAUDE.local.md", "AGENTS.md")
+"""What harnesses read in the folder that they are started in: hooks, servers to start, instructions."""
+_CONFIGURES: Final = re.compile(
+    r"(^|/)(\.claude|\.codex|\.mcp\.json|\.envrc|\.git|\.vscode|\.cursor|settings(\.local)?\.json|config\.toml"
+    r"|hooks(\.json)?|(CLAUDE|AGENTS|GEMINI|MEMORY)(\.[^/]*)?\.md)(/|$)",
+    re.IGNORECASE,
 )
 
 
-def next_steps(checkpoint: Checkpoint, folder: Path, first: Path) -> tuple[str, ...]:
-    """What to do with the transcript in `folder`, whose main part is the file `first`."""
+@dataclass(frozen=True, slots=True)
+class GoingOn:
+    """What to do, the last step last, and what to be careful with."""
+
+    steps: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+
+
+def going_on(checkpoint: Checkpoint, folder: Path, paths: Sequence[PurePosixPath]) -> GoingOn:
+    """What to do with the transcript in `folder`, whose parts lie there at `paths`, the main one first."""
+    if not paths:
+        return GoingOn()
+    steps = tuple(_steps(checkpoint, folder, paths))
+    return GoingOn(steps, (*_of_names(paths), *_of_project(checkpoint, steps)))
+
+
+def _steps(checkpoint: Checkpoint, folder: Path, paths: Sequence[PurePosixPath]) -> Iterator[str]:
     dialect = checkpoint.transcript.dialect
+    first = folder / paths[0]
+    session = _session(checkpoint.transcript)
     if dialect == "claude-code":
-        return _claude_code(checkpoint, folder, first)
-    if dialect == "codex" and (steps := _codex(checkpoint, first)):
-        return steps
-    if any(part.nested_at for part in checkpoint.transcript.parts):
-        return (
-            f"{first} holds many conversations: send what the one that goes on holds with its next request",
+        yield from _claude_code(checkpoint, folder, paths, session)
+    elif dialect == "codex" and session and _is_rollout(checkpoint.transcript):
+        yield from _codex(checkpoint, first, session)
+    elif any(part.nested_at for part in checkpoint.transcript.parts):
+        yield (
+            f"{word(str(first))} holds many conversations: send what the one that goes on holds with its "
+            "next request"
         )
-    if dialect in ("anthropic-messages", "openai-chat"):
-        return (f"send the messages of {first} with the next request",)
-    if dialect == "openai-responses":
-        return (f"send the items of {first} as `input` of the next request",)
-    return (f"the transcript is in {first}",)
+    elif dialect in ("anthropic-messages", "openai-chat"):
+        yield f"send the messages of {word(str(first))} with the next request"
+    elif dialect == "openai-responses":
+        yield f"send the items of {word(str(first))} as `input` of the next request"
+    else:
+        yield f"the transcript is in {word(str(first))}"
 
 
-def _claude_code(checkpoint: Checkpoint, folder: Path, first: Path) -> tuple[str, ...]:
-    """Claude Code finds a session by the name of its file."""
-    transcript = checkpoint.transcript
-    session = _newest_session(transcript) or PurePosixPath(transcript.parts[0].name).stem
-    slug = "".join(c if c.isascii() and c.isalnum() else "-" for c in _path(checkpoint))
-    target = f"~/.claude/projects/{slug or _PROJECT}"
-    name = f"{session}.jsonl"
-    rename = ""
-    if first.name != name and _SESSION.fullmatch(session):
-        rename = f" && mv -n {target}/{shlex.quote(first.name)} {target}/{name}"
-    return (
-        f"mkdir -p {target} && cp -Rn {shlex.quote(str(folder))}/. {target}/{rename}",
-        f"cd {_project(checkpoint)} && claude --resume {shlex.quote(session)}",
-        _AS_IT_IS,
+def _claude_code(
+    checkpoint: Checkpoint, folder: Path, paths: Sequence[PurePosixPath], session: str | None
+) -> Iterator[str]:
+    """Claude Code finds a session by the name of its file, in a folder named after that of the project."""
+    stem = PurePosixPath(checkpoint.transcript.parts[0].name).stem
+    session = session or (stem if _SESSION.fullmatch(stem) else None)
+    first = word(str(folder / paths[0]))
+    if session is None:
+        yield f"the session is in {first}; it has no id that `claude --resume` could be given"
+        return
+    yield _AS_IT_IS
+    path = _path(checkpoint)
+    slug = _slug(path) if path else ""
+    if not path:
+        yield from _elsewhere(checkpoint)
+        target = '"$project"'
+        begin = f"project={_PROJECTS}/\"$(pwd -P | sed 's/[^A-Za-z0-9]/-/g')\" && mkdir -p {target}"
+    elif len(slug) > _LONGEST_SLUG:
+        yield "# Claude Code itself names the folder of this project: start and end `claude` there once"
+        target = '"$project"'
+        begin = f"project=$(ls -td {_PROJECTS}/{slug[:_LONGEST_SLUG]}-* | head -n 1) && mkdir -p {target}"
+    else:
+        target = f"{_PROJECTS}/{slug}"
+        begin = f"mkdir -p {target}"
+    copies = [f"cp -n {first} {target}/{session}.jsonl", *_agents(folder, paths, target)]
+    yield " && ".join([begin, *copies])
+    yield f"{_in(path)}claude --resume {session}"
+
+
+def _agents(folder: Path, paths: Sequence[PurePosixPath], target: str) -> Iterator[str]:
+    """Files of sub-agents go where the session looks for them; nothing else of the transcript is copied."""
+    names = {path.parts[0]: None for path in paths[1:] if _is_agent(path) and len(path.parts) == 3}
+    for name in islice(names, _MOST_FOLDERS):
+        place = f"{target}/{word(name)}"
+        yield f"mkdir -p {place} && cp -Rn {word(str(folder / name / _AGENTS))} {place}/"
+    if any(_is_agent(path) and len(path.parts) == 1 for path in paths[1:]):
+        yield f"cp -n {word(str(folder))}/agent-*.jsonl {target}/"
+
+
+def _is_agent(path: PurePosixPath) -> bool:
+    *above, name = path.parts
+    return _AGENT.fullmatch(name) is not None and (
+        not above or (len(above) == 2 and above[1] == _AGENTS and not above[0].startswith("-"))
     )
 
 
-def _newest_session(transcript: Transcript) -> str | None:
+def _slug(path: str) -> str:
+    """Claude Code's name for the folder of a project; it counts as JavaScript does, in units of UTF-16."""
+    return "".join(
+        c if c.isascii() and c.isalnum() else "-" * (1 + (ord(c) > 0xFFFF)) for c in path.rstrip("/") or "/"
+    )
+
+
+def _session(transcript: Transcript) -> str | None:
     """The newest session id that the main part states: the one its harness resumes."""
     facts = get_dialect(transcript.dialect).facts
-    found = None
-    for item in transcript.parts[0].items:
-        found = facts(item).session or found
-    return found
+    if transcript.dialect == "codex":
+        head = next(islice(transcript.parts[0].items, 1), None)
+        found = facts(head).session
+    elif transcript.dialect == "claude-code":
+        found = None
+        for item in transcript.parts[0].items:
+            found = facts(item).session or found
+    else:
+        return None
+    return found if found is not None and _SESSION.fullmatch(found) else None
 
 
-def _codex(checkpoint: Checkpoint, file: Path) -> tuple[str, ...]:
-    """Codex finds a session by the id in the name of its file, and reads no flat ones any more."""
+def _is_rollout(transcript: Transcript) -> bool:
+    """Codex reads no flat ones any more."""
+    head = next(islice(transcript.parts[0].items, 1), None)
+    return isinstance(head, dict) and "payload" in head
+
+
+def _codex(checkpoint: Checkpoint, file: Path, session: str) -> Iterator[str]:
+    """Codex finds a session by the id in the name of its file."""
     head = next(islice(checkpoint.transcript.parts[0].items, 1), None)
-    stated = get_dialect("codex").facts(head)
-    if stated.session is None or not isinstance(head, dict) or "payload" not in head:
-        return ()
-    if not _SESSION.fullmatch(stated.session):
-        return ()
-    started = stated.at or checkpoint.created_at
+    started = get_dialect("codex").facts(head).at or checkpoint.created_at
     found = _ROLLOUT.fullmatch(file.name)
-    name = file.name if found else f"rollout-{started:%Y-%m-%dT%H-%M-%S}-{stated.session}.jsonl"
+    name = file.name if found else f"rollout-{started:%Y-%m-%dT%H-%M-%S}-{session}.jsonl"
     day = "/".join(found.groups()) if found else f"{started:%Y/%m/%d}"
     target = f'"${{CODEX_HOME:-$HOME/.codex}}"/sessions/{day}'
-    return (
-        f"mkdir -p {target} && cp -n {shlex.quote(str(file))} {target}/{name}",
-        f"cd {_project(checkpoint)} && codex resume {stated.session}",
-        _AS_IT_IS,
-    )
+    yield _AS_IT_IS
+    path = _path(checkpoint)
+    if not path:
+        yield from _elsewhere(checkpoint)
+    yield f"mkdir -p {target} && cp -n {word(str(file))} {target}/{name}"
+    yield f"{_in(path)}codex resume {session}"
 
 
-def _project(checkpoint: Checkpoint) -> str:
-    return shlex.quote(_path(checkpoint) or _PROJECT)
+def _elsewhere(checkpoint: Checkpoint) -> Iterator[str]:
+    """Where to be, where the checkpoint does not name a folder that a shell here could go to."""
+    named = checkpoint.workspace.path or ""
+    known = named and not contains_placeholder(named)
+    where = f"which was {shorten(named, 200)!r}" if known else "which the checkpoint does not name"
+    yield f"# do this in the folder of the project, {where}"
+
+
+def _in(path: str) -> str:
+    return f"cd {word(path)} && " if path else ""
 
 
 def _path(checkpoint: Checkpoint) -> str:
-    """The folder of the project; empty where it is not known, or holds a placeholder and so is no path."""
+    """The folder of the project; empty where it is not known or no absolute path of this kind of system.
+
+    One that holds a placeholder is no path, and neither is one that no program could be given.
+    """
     path = checkpoint.workspace.path or ""
-    return "" if contains_placeholder(path) else path
+    if not path.startswith("/") or "\0" in path or contains_placeholder(path):
+        return ""
+    return path
+
+
+def _of_names(paths: Sequence[PurePosixPath]) -> Iterator[str]:
+    """Files of the transcript that a harness would take for its configuration where it finds them."""
+    names = [str(path) for path in paths if _CONFIGURES.search(str(path))]
+    if names:
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        yield (
+            "the transcript holds files with names of configuration or instructions, which the run chose: "
+            f"{', '.join(names[:_MOST_NAMED])}{more}; start nothing in that folder, and copy none of them"
+        )
+
+
+def _of_project(checkpoint: Checkpoint, steps: Sequence[str]) -> Iterator[str]:
+    """The harness that goes on obeys what lies in the run's own folder, where the run could write."""
+    path = _path(checkpoint)
+    last = steps[-1]
+    if not path or not last.startswith("cd "):
+        return
+    there = [name for name in _CONFIGURATION if os.path.lexists(f"{path}/{name}")]
+    found = f"; there are {', '.join(there)}" if there else ""
+    yield (
+        "the last command starts the harness in the run's own folder, whose hooks, servers and instructions "
+        f"it then obeys: look at them first{found}"
+    )

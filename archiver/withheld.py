@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from archiver.errors import NeedsDecisionError
-from archiver.model import Checkpoint
+from archiver.model import Checkpoint, Effect
 from archiver.redact import contains_placeholder
 
 
@@ -15,31 +14,22 @@ def places(checkpoint: Checkpoint) -> tuple[str, ...]:
     return tuple(place for place, value in _values(checkpoint) if contains_placeholder(value))
 
 
-def check_replay(checkpoint: Checkpoint, *, accepted: bool) -> Checkpoint:
+def without_replay(checkpoint: Checkpoint) -> Checkpoint:
     """The checkpoint in which no effect whose arguments hold a placeholder counts as replayable.
 
-    Raises `NeedsDecisionError`, unless `accepted`, for one of which nobody knows whether it happened: to run
-    it again with a placeholder would act on the wrong thing.
+    To run it again with a placeholder would act on the wrong thing.
     """
-    lost = [
-        effect
-        for effect in checkpoint.effects
-        if effect.replayable and contains_placeholder(effect.arguments)
-    ]
-    open_ones = [effect.key for effect in lost if effect.status in ("in_progress", "uncertain")]
-    if open_ones and not accepted:
-        raise NeedsDecisionError(
-            f"these effects may not have happened, and cannot be run again, because their arguments held "
-            f"credentials: {', '.join(open_ones)}",
-            remedy="look in the systems they act on; --accept effects hands the checkpoint over all the same",
-        )
-    if not lost:
+    if not any(_lost(effect) for effect in checkpoint.effects):
         return checkpoint
     effects = tuple(
-        effect.model_copy(update={"replayable": False}) if any(effect is one for one in lost) else effect
+        effect.model_copy(update={"replayable": False}) if _lost(effect) else effect
         for effect in checkpoint.effects
     )
     return checkpoint.model_copy(update={"effects": effects})
+
+
+def _lost(effect: Effect) -> bool:
+    return effect.replayable and contains_placeholder(effect.arguments)
 
 
 def _values(checkpoint: Checkpoint) -> Iterator[tuple[str, Any]]:

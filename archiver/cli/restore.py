@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +20,7 @@ from archiver.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from archiver.deciding import Outcome
     from archiver.restore import Report
 
 
@@ -48,6 +50,30 @@ def restore(
             metavar="PROBE",
         ),
     ] = None,
+    resolve: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--resolve",
+            help="What you found out about an effect of which nobody knew whether it happened: `KEY=done` or "
+            "`KEY=not-done`; needs --because; repeatable.",
+            metavar="KEY=OUTCOME",
+        ),
+    ] = None,
+    because: Annotated[
+        str, typer.Option("--because", help="Why: it is recorded with what you decide.", metavar="TEXT")
+    ] = "",
+    claim: Annotated[
+        bool,
+        typer.Option(
+            "--claim", help="Take the run over: nobody can go on with it who has not restored it since."
+        ),
+    ] = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Replace a folder in which the same run was handed over before, and nothing else."
+        ),
+    ] = False,
     network: Annotated[
         bool,
         typer.Option(
@@ -74,23 +100,37 @@ def restore(
     from archiver.cli.progress import shown
     from archiver.config.paths import absolute, lookup
 
+    resolved = _resolved(resolve or [])
+    _refuse_with_plan(plan, claim, force)
     if into is not None:
         into = absolute(into)
         lookup(into)
     setup = open_for("read", config, store, identity, writers)
+    setup = replace(setup, why=because)
     accepted = tuple(accept or ())
     if plan:
-        report = room.plan(run, setup, at=at, previous=previous, accept=accepted, network=network)
+        report = room.plan(
+            run, setup, at=at, previous=previous, accept=accepted, resolve=resolved, network=network
+        )
     else:
         if into is None:
             # The number has to be known to name the folder; nobody may commit another in between.
-            at = room.plan(run, setup, at=at, previous=previous, accept=accepted).seq
+            at = room.plan(run, setup, at=at, previous=previous, accept=accepted, resolve=resolved).seq
             previous = False
             into = _default_folder(run, at)
             lookup(into)
         with shown(as_json) as progress:
             report = room.restore(
-                run, setup, into=into, at=at, previous=previous, accept=accepted, progress=progress
+                run,
+                setup,
+                into=into,
+                at=at,
+                previous=previous,
+                accept=accepted,
+                resolve=resolved,
+                claim=claim,
+                force=force,
+                progress=progress,
             ).report
     if as_json:
         output.document(report.as_document())
@@ -98,6 +138,37 @@ def restore(
         _say(report, planned=plan)
     if plan and report.exit_code:
         raise typer.Exit(report.exit_code)
+
+
+def _resolved(given: list[str]) -> dict[str, Outcome]:
+    """Outcomes by the keys of effects; a key may hold `=` itself."""
+    from archiver.deciding import OUTCOMES
+    from archiver.errors import UsageError
+
+    found: dict[str, Outcome] = {}
+    for text in given:
+        key, _, word = text.rpartition("=")
+        outcome = OUTCOMES.get(word)
+        if not key or outcome is None:
+            raise UsageError(
+                f"--resolve {text!r:.200} is not KEY=done or KEY=not-done",
+                remedy="`archiver restore RUN --plan` shows the keys",
+            )
+        if found.setdefault(key, outcome) != outcome:
+            raise UsageError(
+                f"--resolve says that {key!r:.200} is done and that it is not", remedy="leave one of them out"
+            )
+    return found
+
+
+def _refuse_with_plan(plan: bool, claim: bool, force: bool) -> None:
+    if plan and (claim or force):
+        from archiver.errors import UsageError
+
+        raise UsageError(
+            f"--plan changes nothing, so it does not go with {'--claim' if claim else '--force'}",
+            remedy="leave out one of the two",
+        )
 
 
 def _default_folder(run: str, seq: int) -> Path:
@@ -110,6 +181,7 @@ def _default_folder(run: str, seq: int) -> Path:
 def _say(report: Report, *, planned: bool) -> None:
     from archiver.cli import output
     from archiver.cli.text import counted, counts, size
+    from archiver.deciding import said
 
     record = report.record
     output.facts(
@@ -131,6 +203,8 @@ def _say(report: Report, *, planned: bool) -> None:
             *(("migrated", step) for step in report.migrations),
             ("repaired", counted(len(report.repairs), "place") if report.repairs else ""),
             ("replaced, rotate", counts(report.findings)),
+            *(("decided", f"{one.effect}: {said(one)}") for one in report.decisions),
+            ("taken over", f"with record {report.claimed}" if report.claimed else ""),
             *(("left out", left) for left in report.left_out),
         ]
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
-from archiver.model.base import Frozen, JsonValue
+from archiver.model.base import Frozen, JsonValue, Utc
+from archiver.model.checkpoint import EffectStatus
 from archiver.model.record import Decision, Record
 
 
@@ -29,6 +30,30 @@ class Blocker(Frozen):
     exit_code: Literal[3, 7] = 3
 
 
+class OpenEffect(Frozen):
+    """An effect that somebody has to decide on before the run goes on."""
+
+    key: str
+    tool: str
+    arguments: str
+    """As JSON text, cut."""
+    status: EffectStatus
+    at: Utc | None = None
+    result: str = ""
+    """What was recorded of an answer, as JSON text, cut."""
+    resolve: str
+    """The flag that decides on it, as a shell reads it, before `=done` or `=not-done`."""
+
+
+class TakenOver(Frozen):
+    """A claim after the checkpoint: somebody took the run over."""
+
+    seq: int
+    at: Utc
+    writer: str
+    """Name of the trusted writer that signed the claim."""
+
+
 class Repaired(Frozen):
     """One thing that repair changed, so that the transcript is valid again."""
 
@@ -39,8 +64,15 @@ class Repaired(Frozen):
     detail: str
 
 
+def _with_exit_code(schema: dict[str, JsonValue]) -> None:
+    """What `as_document` adds."""
+    schema["properties"]["exit_code"] = {"enum": [0, 3, 4, 7], "title": "Exit Code"}
+
+
 class RestoreReport(Frozen):
     """The plan of a restore; the last fields are filled once the bundle was opened."""
+
+    model_config = ConfigDict(json_schema_extra=_with_exit_code)
 
     run: str
     seq: int
@@ -62,6 +94,10 @@ class RestoreReport(Frozen):
     accepted: tuple[str, ...] = ()
     decisions: tuple[Decision, ...] = ()
     """What a person said of effects whose outcome was not known, now or when the run was taken over."""
+    undecided: tuple[OpenEffect, ...] = ()
+    """What is to be decided on before the run goes on; known once the bundle is open."""
+    taken_over: tuple[TakenOver, ...] = ()
+    """Who took the run over since this checkpoint."""
     reason: str = ""
     """Why somebody restores, in their words."""
     opened_by: str | None = None

@@ -95,7 +95,7 @@ def test_a_run_that_died_in_a_call_can_go_on(setup: Setup, tmp_path: Path) -> No
     file = tmp_path / "out" / "transcript" / "file"
     assert restored.report.next_steps == (f"send the messages of {file} with the next request",)
     assert back["messages"][-1]["tool_call_id"] == died[-2]["tool_calls"][1]["id"]
-    original = json.loads((tmp_path / "out" / "original" / "file").read_bytes())
+    original = json.loads((tmp_path / "out" / "original" / "transcript" / "file").read_bytes())
     assert original["messages"] == died
 
 

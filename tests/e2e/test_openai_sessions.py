@@ -138,6 +138,6 @@ def test_a_run_of_codex_that_died_goes_on(setup: Setup, tmp_path: Path) -> None:
     assert "broken_seal" in warning
     assert warning in (tmp_path / "out" / "REPORT.md").read_text().replace("\\", "")
     session = broken[0]["payload"]["id"]
-    copy, resume, _ = restored.report.next_steps
+    _, copy, resume = restored.report.next_steps
     assert copy.endswith(f"/rollout-2026-01-31T14-00-01-{session}.jsonl")
     assert resume == f"cd /home/sample/project && codex resume {session}"

@@ -103,7 +103,7 @@ def test_the_native_file_is_read_again_as_what_it_was(path: Path, setup: Setup, 
 @pytest.mark.parametrize("name", sorted(DESTROYED))
 def test_a_session_of_codex_says_how_it_goes_on(name: str, setup: Setup, tmp_path: Path) -> None:
     _, restored = there_and_back(SHARED / name, setup, tmp_path / "out")
-    copy, resume, _ = restored.report.next_steps
+    _, copy, resume = restored.report.next_steps
     session = next(pair for pair in of_transcript(restored.checkpoint.transcript) if pair[0] == "session_id")[
         1
     ]

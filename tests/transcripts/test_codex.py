@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ import pytest
 from archiver.errors import UsageError
 from archiver.model import Checkpoint, Items, Transcript, TranscriptPart
 from archiver.repair import INTERRUPTED, RepairReport, repair
-from archiver.resuming import next_steps
+from archiver.resuming import going_on
 from archiver.scratch import Scratch
 from archiver.transcripts import get_dialect
 from archiver.transcripts.codex_text import typed
@@ -460,15 +460,16 @@ def test_how_a_restored_session_goes_on() -> None:
     lines = list(codex_session(1, seed=1))
     session = lines[0]["payload"]["id"]
     value = checkpoint(lines).model_copy(update={"workspace": checkpoint([]).workspace})
-    named = Path(f"/out/rollout-2025-12-28T13-18-30-{session}.jsonl")
-    copy, resume, _ = next_steps(value, Path("/out"), named)
+    named = PurePosixPath(f"rollout-2025-12-28T13-18-30-{session}.jsonl")
+    _, where, copy, resume = going_on(value, Path("/out"), (named,)).steps
     place = '"${CODEX_HOME:-$HOME/.codex}"/sessions/2025/12/28'
-    assert copy == f"mkdir -p {place} && cp -n {named} {place}/{named.name}"
-    assert resume == f"cd '<folder of the project>' && codex resume {session}"
+    assert copy == f"mkdir -p {place} && cp -n /out/{named} {place}/{named}"
+    assert where == "# do this in the folder of the project, which the checkpoint does not name"
+    assert resume == f"codex resume {session}"
     # Any other name would not be found: the session's own takes its place.
-    copy, _, _ = next_steps(value, Path("/out"), Path("/out/my run.jsonl"))
+    *_, copy, _ = going_on(value, Path("/out"), (PurePosixPath("my run.jsonl"),)).steps
     assert copy.endswith(
         f"cp -n '/out/my run.jsonl' {place[:-10]}2026/01/31/rollout-2026-01-31T14-00-01-{session}.jsonl"
     )
     flat = checkpoint(codex_flat(1))
-    assert next_steps(flat, Path("/out"), named) == (f"the transcript is in {named}",)
+    assert going_on(flat, Path("/out"), (named,)).steps == (f"the transcript is in /out/{named}",)

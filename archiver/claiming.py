@@ -1,0 +1,154 @@
+"""Take a run over: the claim is its next record, so whoever wrote the run before cannot go on with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from archiver import __version__, layout, newest, records, retention
+from archiver.errors import (
+    AlreadyExistsError,
+    ArchiverError,
+    ChainError,
+    ContextMismatchError,
+    LimitExceededError,
+    StaleWriterError,
+)
+from archiver.model import utc_text
+from archiver.model.record import Decision, EffectCounts, Record, Sizes
+from archiver.model.report import TakenOver
+from archiver.shellwords import word
+
+if TYPE_CHECKING:
+    from archiver.catalog import Catalog, Chain, Entry
+    from archiver.setup import Setup
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The end of a run as a restore saw it: what a claim follows, and what claims before it have said."""
+
+    seq: int
+    """The newest number."""
+    sha256: str | None
+    """Digest of the newest record; None where it cannot be read, so that nothing can follow it."""
+    later: tuple[Entry, ...] = ()
+    """Verified records after the restored checkpoint."""
+    unread: str = ""
+    """Why what came after the checkpoint does not count, where it cannot be read as a chain."""
+
+    def taken_over(self) -> Iterator[TakenOver]:
+        """Who took the run over since the checkpoint."""
+        for link in self.later:
+            if link.record.kind == "claim":
+                yield TakenOver(seq=link.record.seq, at=link.record.recorded_at, writer=link.writer)
+
+    def decisions(self) -> Iterator[Decision]:
+        """What they said of effects, oldest first."""
+        for link in self.later:
+            yield from link.record.decisions
+
+    def warnings(self) -> Iterator[str]:
+        """What somebody who restores has to know of it."""
+        for one in self.taken_over():
+            yield f"the run was taken over by {one.writer} at {utc_text(one.at)} (record {one.seq})"
+        if self.unread:
+            yield (
+                "what came after this checkpoint does not hold together, so decisions made there do not "
+                f"count: {self.unread}"
+            )
+
+
+def end_of(chain: Chain, record: Record, catalog: Catalog) -> End:
+    """The end of the run of which `chain` holds the records that were looked at.
+
+    Records after those are read too, because a decision that was made is not asked for again. Where they do
+    not hold together they count for nothing, and the restore goes on without them.
+    """
+    unread = ""
+    if chain.head.record.seq != chain.newest:
+        try:
+            chain = catalog.chain(chain.run)
+        except ArchiverError as error:
+            unread = str(error)
+    later = tuple(link for link in chain.links if link.record.seq > record.seq)
+    if not unread:
+        return End(chain.newest, chain.head.sha256, later)
+    return End(chain.newest, _newest_digest(chain, catalog), later, unread)
+
+
+def _newest_digest(chain: Chain, catalog: Catalog) -> str | None:
+    try:
+        return catalog.read(chain.run, chain.newest).sha256
+    except ArchiverError:
+        return None
+
+
+def check_possible(run: str, end: End, setup: Setup, now: datetime) -> None:
+    """Refuse what could not be claimed, before anything is opened for it.
+
+    Raises `KeyUnavailableError` without a signing key, `UntrustedWriterError` for one whose records no
+    restorer would believe, `ChainError` where the newest record cannot be followed, `LimitExceededError`.
+    """
+    setup.writers.judge(setup.require_signing_key().public, run, now)
+    setup.require_store_id()
+    if end.sha256 is None:
+        raise ChainError(
+            f"run {run} cannot be taken over: its newest record, {end.seq}, cannot be read, so nothing can "
+            "follow it",
+            remedy="restore that record from a copy of the store, or go on under another run id",
+        )
+    if end.seq >= layout.MAX_SEQ:
+        raise LimitExceededError(
+            f"run {run} has used its last number, {layout.MAX_SEQ}", remedy="go on under another run id"
+        )
+
+
+def claim(
+    record: Record,
+    end: End,
+    setup: Setup,
+    *,
+    effects: EffectCounts,
+    decisions: tuple[Decision, ...] = (),
+    now: datetime | None = None,
+) -> tuple[Record, tuple[str, ...]]:
+    """Commit the claim of a run that goes on from the checkpoint of `record`; returns it with warnings.
+
+    Raises `StaleWriterError` when anybody has committed anything since the restore looked, and what
+    `check_possible` raises.
+    """
+    now = now or datetime.now(UTC)
+    check_possible(record.run, end, setup, now)
+    if record.store != setup.require_store_id():
+        raise ContextMismatchError(f"run {record.run} belongs to store {record.store}, not to this one")
+    recipients = setup.recipients_for(record.run, record.task, "record")
+    made = record.model_copy(
+        update={
+            "kind": "claim",
+            "seq": end.seq + 1,
+            "previous": end.sha256,
+            "recorded_at": now,
+            "outcome": "running",
+            "retention": retention.class_of("running"),
+            "effects": effects,
+            "sizes": Sizes(),
+            "writer": setup.require_signing_key().public,
+            "recipients": tuple(recipient.fingerprint for recipient in recipients),
+            "bundle": None,
+            "decisions": decisions,
+            "software": f"checkpoint-archiver {__version__}",
+        }
+    )
+    made = Record.model_validate(made.document())
+    sealed = records.encode(made, setup.require_signing_key(), recipients)
+    try:
+        setup.store.create(layout.record_name(made.run, made.seq), [sealed], retention="record")
+    except AlreadyExistsError as error:
+        raise StaleWriterError(
+            f"run {made.run} was not taken over: somebody else has committed record {made.seq} meanwhile",
+            remedy=f"look who it was with `archiver show {word(made.run)}`, then restore again",
+        ) from error
+    return made, newest.leave_hint(made, setup)

@@ -1,0 +1,135 @@
+"""Go on with a restored run: what is decided, the claim, and what the agent needs then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from archiver import claiming, deciding, gate
+from archiver.claiming import End
+from archiver.deciding import Outcome
+from archiver.errors import NeedsDecisionError, UsageError
+from archiver.gate import Effects
+from archiver.model import Checkpoint, Effect
+from archiver.model.record import Decision
+from archiver.model.report import RestoreReport
+from archiver.record_of import effect_counts
+from archiver.safetext import shorten
+
+if TYPE_CHECKING:
+    from archiver.setup import Setup
+
+Check = Callable[[Effect], "Outcome | None"]
+"""Looks whether an effect happened: `done`, `not-done`, or None where it cannot tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """A run that was taken over and goes on."""
+
+    state: Checkpoint
+    seq: int
+    """The number of the claim."""
+    decisions: tuple[Decision, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def run(self) -> str:
+        return self.state.run_id
+
+    @property
+    def task(self) -> str:
+        return self.state.task_id
+
+    @property
+    def next_seq(self) -> int:
+        """The number of the next checkpoint."""
+        return self.seq + 1
+
+    @property
+    def effects(self) -> Effects:
+        """The effects, to be asked before each call that acts on something outside."""
+        return Effects(self.state.effects, {one.effect: one for one in self.decisions})
+
+
+def resume(
+    state: Checkpoint,
+    report: RestoreReport,
+    end: End,
+    setup: Setup,
+    *,
+    new: tuple[Decision, ...],
+    resolve: Mapping[str, Outcome],
+    because: str,
+    check: Check | None,
+    now: datetime,
+) -> Resumed:
+    """Decide on what is undecided in `state`, then claim the run. `new` was decided since the last claim."""
+    because = because or setup.why
+    deciding.check_words(resolve, because)
+    deciding.check_keys(resolve, {effect.key for effect in gate.undecided(state)}, report.decisions)
+    claiming.check_possible(state.run_id, end, setup, now)
+    _, made = words(resolve, because, setup, now)
+    state = gate.with_decisions(state, made)
+    if check is not None:
+        found = _checked(check, state)
+        how = f"{because}; found by the precondition check {_name(check)}" if because else ""
+        _, more = words(found, how or f"found by the precondition check {_name(check)}", setup, now)
+        made = (*made, *more)
+        state = gate.with_decisions(state, more)
+    gate.refuse_undecided(state)
+    claimed, warnings = claiming.claim(
+        report.record, end, setup, effects=effect_counts(state), decisions=(*new, *made), now=now
+    )
+    return Resumed(state, claimed.seq, (*report.decisions, *made), warnings)
+
+
+def words(
+    resolve: Mapping[str, Outcome], reason: str, setup: Setup, now: datetime
+) -> tuple[str, tuple[Decision, ...]]:
+    """The reason and the decisions as they are written down and signed, free of credentials."""
+    if not resolve and not reason:
+        return "", ()
+    from archiver.redact import new_key  # the rules are loaded only where something has to be searched
+
+    redactor = setup.redactor(new_key())
+    by = setup.settings.audit.who or deciding.somebody()
+    return redactor.text(reason), deciding.made_by(resolve, redactor, by=by, at=now, reason=reason)
+
+
+def _checked(check: Check, state: Checkpoint) -> dict[str, Outcome]:
+    """What the check found out about each effect that is undecided; what it cannot tell stays so."""
+    found: dict[str, Outcome] = {}
+    for effect in gate.undecided(state):
+        answer = _asked(check, effect)
+        if answer is None:
+            continue
+        if answer not in ("done", "not-done"):
+            raise UsageError(
+                f"the precondition check {_name(check)} answers {answer!r:.80} about "
+                f"{gate.told([effect.key])}",
+                remedy="it answers `done`, `not-done` or None",
+            )
+        if found.setdefault(effect.key, answer) != answer:
+            raise NeedsDecisionError(
+                f"the precondition check {_name(check)} contradicts itself about {gate.told([effect.key])}",
+                remedy="several effects have this key: look yourself, and use --resolve",
+            )
+    return found
+
+
+def _asked(check: Check, effect: Effect) -> Any:
+    try:
+        return check(effect)
+    except Exception as error:
+        raise NeedsDecisionError(
+            f"the precondition check {_name(check)} failed for the effect {gate.told([effect.key])}: "
+            f"{type(error).__name__}: {shorten(str(error), 200)}",
+            remedy="mend the check, or look yourself and use --resolve",
+        ) from error
+
+
+def _name(check: Check) -> str:
+    return str(getattr(check, "__qualname__", None) or type(check).__qualname__)
