@@ -26,9 +26,14 @@ from archiver.cli.scan import scan
 from archiver.cli.schema import schema
 from archiver.cli.show import show
 from archiver.cli.verify import verify
+from archiver.cli.witness import witness_forget, witness_list
 from archiver.errors import UsageError
 
-GROUPS = {"recipients": "Who can open what is saved.", "rules": "What redaction looks for."}
+GROUPS = {
+    "recipients": "Who can open what is saved.",
+    "rules": "What redaction looks for.",
+    "witness": "What was seen of runs before, remembered outside their store.",
+}
 """First words of commands that have two."""
 
 COMMANDS: dict[str, Callable[..., Any]] = {
@@ -49,6 +54,8 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "keygen": keygen,
     "recipients list": recipients_list,
     "rekey": rekey,
+    "witness list": witness_list,
+    "witness forget": witness_forget,
     "schema": schema,
 }
 
