@@ -57,7 +57,7 @@ def witness_forget(
 
     For a store that was taken back on purpose, a run that was deleted on purpose, or a memory that is
     damaged. Nothing in the store is changed. Until a restore or a save sees the run again, nobody notices
-    what was taken from it. Shows what would be forgotten and asks; where nobody can be asked, --yes is needed.
+    what was taken from it. Shows what would be forgotten and asks; where nobody can be, --yes is needed.
     """
     from archiver.cli import output
     from archiver.errors import UsageError
