@@ -55,7 +55,7 @@ def append(path: Path, document: Callable[[str | None], dict[str, Any]]) -> None
             end = os.fstat(handle).st_size
             previous, torn = last(handle, end)
             if previous is None:
-                previous = _before(path)
+                previous = before(path)
             data = (b"\n" if torn else b"") + text(document(previous)) + b"\n"
             try:
                 _write(handle, data)
@@ -78,9 +78,9 @@ def text(document: dict[str, Any]) -> bytes:
     return line.replace("\x7f", "\\u007f").encode("ascii")
 
 
-def digest(line: bytes) -> str:
-    """What the next line says of this one; without its line end."""
-    return hashlib.sha256(line).hexdigest()
+def new_digest() -> hashlib._Hash:
+    """What the next line says of a line is made with this, from its bytes without the line end."""
+    return hashlib.sha256()
 
 
 def last(handle: int, end: int) -> tuple[str | None, bool]:
@@ -99,16 +99,16 @@ def last(handle: int, end: int) -> tuple[str | None, bool]:
         start -= len(block)
         if not block:
             break
-    sha256 = hashlib.sha256()
+    sha256 = new_digest()
     for at in range(start, stop, _BLOCK):
         sha256.update(os.pread(handle, min(_BLOCK, stop - at), at))
     return sha256.hexdigest(), torn
 
 
-def _before(path: Path) -> str | None:
+def before(path: Path) -> str | None:
     """The digest of the last line of the file before this one, if log rotation has left it there."""
     try:
-        handle = os.open(_older(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = os.open(older(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
     try:
@@ -118,7 +118,8 @@ def _before(path: Path) -> str | None:
         os.close(handle)
 
 
-def _older(path: Path) -> Path:
+def older(path: Path) -> Path:
+    """Where log rotation puts the file before this one."""
     return path.with_name(f"{path.name}.1")
 
 

@@ -10,6 +10,7 @@ import typer
 
 from archiver.cli import output
 from archiver.cli.archive import archive
+from archiver.cli.audit import audit
 from archiver.cli.doctor import doctor
 from archiver.cli.find_credential import find_credential
 from archiver.cli.init import init
@@ -56,6 +57,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "rekey": rekey,
     "witness list": witness_list,
     "witness forget": witness_forget,
+    "audit": audit,
     "schema": schema,
 }
 

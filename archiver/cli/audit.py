@@ -1,0 +1,205 @@
+"""`archiver audit`: who opened, restored and rekeyed what; and whether the local file is whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from archiver.cli.options import (
+    ConfigOption,
+    IdentityOption,
+    JsonOption,
+    StoreOption,
+    WritersOption,
+    open_for,
+    settings_of,
+)
+from archiver.errors import ArchiverError, DamagedError, UsageError
+
+if TYPE_CHECKING:
+    from archiver.audit.reading import Read
+    from archiver.audit.seen import Said, Seen
+
+VERIFY = "verify"
+
+
+def audit(
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            help="Id of the run; or `verify`, to check the local file.", metavar="[RUN]", show_default=False
+        ),
+    ] = None,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="With `verify`: files to check instead of the configured one.",
+            metavar="[FILE]...",
+            show_default=False,
+        ),
+    ] = None,
+    newest: Annotated[
+        int | None, typer.Option("--newest", help="Only the newest N.", metavar="N", min=1)
+    ] = None,
+    named: Annotated[
+        str | None,
+        typer.Option("--run", help="Id of the run, for one that is called `verify`.", metavar="RUN"),
+    ] = None,
+    config: ConfigOption = None,
+    store: StoreOption = None,
+    identity: IdentityOption = None,
+    writers: WritersOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show who opened, restored or rekeyed what.
+
+    Without a run: the lines of the local file. With one: its lines and what the store has of it, each
+    object's signature verified. `archiver audit verify` checks that no line of the local file was changed,
+    added or taken out; it exits 4 if one was.
+
+    In a pipe each line has: time, action, run, number, who, identity, break-glass or -, local, store or both,
+    who signed, why; of `verify`: ok, note or broken, file, line, what is said of it.
+    """
+    if run == VERIFY and named is None:
+        _verify(files or [], settings_of(config).audit.file, as_json)
+        return
+    if files or (run is not None and named is not None):
+        raise UsageError("one run at a time", remedy="see `archiver audit --help`")
+    _show(named or run, newest, (config, store, identity, writers), as_json)
+
+
+def _show(run: str | None, newest: int | None, opening: tuple[Any, ...], as_json: bool) -> None:
+    from archiver.audit import journal, seen
+    from archiver.cli import output, problems
+
+    said: list[Said] = []
+    objects: list[Seen] = []
+    failed: ArchiverError | None = None
+    settings = settings_of(*opening)
+    if run is not None:
+        try:
+            for one in seen.stored(open_for("read", *opening), run, newest):
+                (objects if isinstance(one, seen.Seen) else said).append(one)  # type: ignore[arg-type]
+        except ArchiverError as error:
+            failed = error  # what is known here is shown all the same
+    found = seen.merged(seen.local(journal.place(settings), run), iter(objects))
+    found = found[-newest:] if newest else found
+    if as_json:
+        document = {"entries": [_document(one) for one in found], "findings": [_finding(one) for one in said]}
+        output.document(document)
+    else:
+        output.table(_COLUMNS, [_row(one) for one in found], cut=("WHY",), middle=("RUN",))
+        if not found and output.tty():
+            output.line("Nothing was written down yet.")
+    for one in said:
+        if one.error is None:
+            output.problem("note", f"{one.object}: {one.note}", None, style="1;33")
+    broken = [(f"{one.object}: {one.error}", one.error) for one in said if one.error is not None]
+    problems.report(broken)
+    if failed is not None:
+        raise failed
+    if broken:
+        raise typer.Exit(DamagedError.exit_code)
+
+
+_COLUMNS = ("AT (UTC)", "ACTION", "RUN", "NO", "WHO", "IDENTITY", "LOUD", "WHERE", "SIGNED BY", "WHY")
+
+
+def _row(one: Seen) -> tuple[Any, ...]:
+    from archiver.cli import output
+    from archiver.cli.text import moment
+    from archiver.model import utc_text
+
+    act, people = one.act, output.tty()
+    where = "both" if one.line and one.object else "store" if one.object else "local"
+    return (
+        moment(act.at) if people else utc_text(act.at),
+        f"{act.action} in {act.within}" if act.within and act.within != act.action else act.action,
+        act.run or "",
+        act.seq or "",
+        act.who,
+        (act.opened_by or "")[: 8 if people else None],
+        "BREAK-GLASS" if act.break_glass else "",
+        where,
+        _signer(one),
+        act.why,
+    )
+
+
+def _signer(one: Seen) -> str:
+    if one.object is None:
+        return ""
+    return one.signer or "unknown"
+
+
+def _document(one: Seen) -> dict[str, Any]:
+    return {**one.act.document(), "line": one.line, "object": one.object, "signer": one.signer}
+
+
+def _finding(one: Said) -> dict[str, Any]:
+    from archiver.cli.program import described
+
+    return {
+        "object": one.object,
+        "note": one.note if one.error is None else "",
+        "error": described(one.error) if one.error else None,
+    }
+
+
+def _verify(files: list[Path], configured: Path | None, as_json: bool) -> None:
+    from archiver.audit import journal, reading
+    from archiver.cli import output
+    from archiver.config import state_home
+    from archiver.config.paths import absolute, exists
+    from archiver.errors import InputNotFoundError
+
+    asked = [absolute(path) for path in files] or [configured or state_home() / journal.FILE_NAME]
+    missing = [path for path in asked if not exists(path)]
+    if missing and files:
+        raise InputNotFoundError(f"there is no audit file {missing[0]}", remedy="name a file that is there")
+    checked = 0
+    said: list[Read] = []
+    for one in (line for path in asked for line in reading.read(path)):
+        checked += 1
+        if one.said:
+            said.append(one)
+    broken = sum(one.state == "broken" for one in said)
+    if as_json:
+        output.document({"ok": not broken, "lines": checked, "findings": [_told(one) for one in said]})
+    elif not output.tty():
+        for one in said:
+            output.row((one.state, one.file, one.number, one.said))
+    _say_verified(said, checked, broken, missing, as_json)
+    if broken:
+        raise typer.Exit(DamagedError.exit_code)
+
+
+def _say_verified(said: list[Read], checked: int, broken: int, missing: list[Path], as_json: bool) -> None:
+    from archiver.cli import output
+    from archiver.cli.text import counted
+
+    if output.tty() and not as_json:
+        output.line(f"{counted(checked, 'line')} checked, {broken or 'none'} changed, added or taken out.")
+    for path in missing:
+        output.note(f"{path} is not there: nothing was written down yet, or it was moved")
+    for one in said:
+        if one.state == "note":
+            output.problem("note", f"{one.file}, line {one.number}: {one.said}", None, style="1;33")
+    last = [one for one in said if one.state == "broken"][-1:]
+    for one in said:
+        if one.state == "broken":
+            output.problem(
+                "error", f"{one.file}, line {one.number}: {one.said}", _REMEDY if [one] == last else None
+            )
+
+
+_REMEDY = (
+    "compare with `archiver audit RUN`, which also shows what was signed into the store, and with copies of "
+    "the file; find out who could write to it"
+)
+
+
+def _told(one: Read) -> dict[str, Any]:
+    return {"file": str(one.file), "line": one.number, "state": one.state, "said": one.said}
