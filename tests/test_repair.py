@@ -341,7 +341,7 @@ def test_what_cannot_be_mended_is_left_and_said(scratch: Scratch) -> None:
     items[1]["content"][1]["id"] = call_id(1, 0)
     items.append({"role": "system", "content": "x"})
     mended, report = _mend("anthropic-messages", items, scratch)
-    assert {left.code for left in report.left} == {"duplicate_call", "bad_order"}
+    assert {left.code for left in report.left} == {"duplicate_call", "bad_role"}
     assert mended[-1] == items[-1]
 
 

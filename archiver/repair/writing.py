@@ -30,22 +30,30 @@ class Writer:
 
     def lines(self, items: Items) -> Iterator[bytes]:
         """The mended items as JSON texts; those without a change keep their bytes, and all the line's end."""
+        before: Any = None
+        for item, line in self._written(items):
+            numbered = self._dialect.numbered(item, before)
+            yield self._new(numbered) if line is None or numbered is not item else line
+            before = numbered
+
+    def _written(self, items: Items) -> Iterator[tuple[Any, bytes | None]]:
+        """The mended items, with their texts where they are as they were."""
         for index, line in enumerate(items.lines()):
             item = jsonio.exact(line)
             self._end = b"\r" if line.endswith(b"\r") else b""
-            if index in self._plan.note and self._dialect.facts(item).role == "assistant":
-                yield self._new(self._note(index, item))
+            if index in self._plan.note:
+                yield self._note(index, item), None
             linked = self._relinked(index, item)
             mended = self._mended(index, linked)
-            if mended is item:
-                yield line
-            elif mended is not None:
-                yield self._new(mended)
+            if mended is not None:
+                yield mended, line if mended is item else None
             self._remember(linked if mended is None else mended, kept=mended is not None)
-            if index in self._plan.ids and (old := self._dialect.link(linked)[0]) is not None:
-                self._links[old] = self._plan.ids[index]  # what follows hangs off the nearest of the two
+            new, old = self._plan.ids.get(index), self._dialect.link(linked)[0]
+            if new is not None and old is not None:
+                self._links[old] = new  # what follows hangs off the nearest of the two
             for place in self._plan.behind.get(index, ()):
-                yield from map(self._new, self._answers(place, linked))
+                for answer in self._answers(place, linked):
+                    yield answer, None
 
     def _new(self, item: Any) -> bytes:
         self.changed = True

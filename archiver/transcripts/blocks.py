@@ -6,7 +6,7 @@ Shapes as in the Messages API reference (platform.claude.com/docs/en/api/message
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from archiver.transcripts.dialect import Blob, Call, Path, ToolResult, Usage
@@ -170,11 +170,49 @@ def without_result(content: Any, call_id: str, occurrence: int) -> Any:
     """The content without the `occurrence`-th (0-based) result of that call, or the same object."""
     if not isinstance(content, list):
         return content
-    places = [index for index, block in enumerate(content) if _answers(block, call_id)]
+    places = _places(content, lambda block: _answers(block, call_id))
     if occurrence >= len(places):
         return content
     gone = places[occurrence]
     return [*content[:gone], *content[gone + 1 :]]
+
+
+def renamed_call(content: Any, call_id: str, new_id: str | None, occurrence: int) -> Any:
+    """The content with another id for one of the client calls with that id, or without that call."""
+    places = _places(content, lambda block: _kind(block) == CLIENT_CALL and _id(block.get("id")) == call_id)
+    if occurrence >= len(places):
+        return content
+    place = places[occurrence]
+    new = [] if new_id is None else [{**content[place], "id": new_id}]
+    return [*content[:place], *new, *content[place + 1 :]]
+
+
+def renamed_result(content: Any, call_id: str, new_id: str, occurrence: int) -> Any:
+    """The content with another id for one of the results of that call, or the same object."""
+    places = _places(content, lambda block: _answers(block, call_id))
+    if occurrence >= len(places):
+        return content
+    place = places[occurrence]
+    return [*content[:place], {**content[place], "tool_use_id": new_id}, *content[place + 1 :]]
+
+
+def renamed_tool(content: Any, names: Mapping[str, str]) -> Any:
+    """The content with other names for the tools it calls; a name that is no text counts as the empty one."""
+
+    def change(block: Any) -> Any:
+        if _kind(block) != CLIENT_CALL and _kind(block) not in SERVER_CALLS:
+            return block
+        name = block.get("name")
+        new = names.get(name if isinstance(name, str) else "")
+        return block if new is None else {**block, "name": new}
+
+    return _changed(content, change)
+
+
+def _places(content: Any, wanted: Callable[[Any], bool]) -> list[int]:
+    return [
+        index for index, block in enumerate(content if isinstance(content, list) else ()) if wanted(block)
+    ]
 
 
 def error_blocks(calls: Sequence[Call], text: Any, is_error: bool = True) -> list[dict[str, Any]]:

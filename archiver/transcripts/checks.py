@@ -29,7 +29,9 @@ def form_problems(item: int, value: Any, facts: Facts) -> Iterator[Problem]:
     """Tool names that are none, and texts inside `value` that cannot be sent."""
     for call in facts.calls:
         if not _TOOL_NAME.fullmatch(call.name):
-            yield Problem("bad_text", item, "the tool has a name the provider refuses", call.id)
+            yield Problem(
+                "bad_name", item, "the tool has a name the provider refuses", call.id, name=call.name
+            )
     try:
         if not sound(value):
             yield Problem("bad_text", item, "a text holds a lone surrogate")

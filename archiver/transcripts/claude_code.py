@@ -118,7 +118,7 @@ class ClaudeCode(DialectDefaults):
     def problems(self, items: Iterator[Any]) -> list[Problem]:
         judge = SessionJudge()
         for item in items:
-            judge.see(item, self.facts(item), *self.link(item))
+            judge.see(item, self.facts(item), self.link(item), blocks.blobs(at(item, _CONTENT), _CONTENT))
         return judge.problems()
 
     def stub_result(self, item: Any, call_id: str, text: str) -> Any:
@@ -206,6 +206,32 @@ class ClaudeCode(DialectDefaults):
             line["timestamp"] = before["timestamp"]
         line["isSynthetic"] = True
         return line
+
+    def renamed_call(self, item: Any, call_id: str, new_id: str | None, occurrence: int = 0) -> Any | None:
+        content = blocks.renamed_call(at(item, _CONTENT), call_id, new_id, occurrence)
+        return None if content == [] else _with_content(item, content)
+
+    def renamed_result(self, item: Any, call_id: str, new_id: str, occurrence: int = 0) -> Any:
+        made = _with_content(item, blocks.renamed_result(at(item, _CONTENT), call_id, new_id, occurrence))
+        return {**made, "sourceToolUseID": new_id} if _source(made) == call_id and made is not item else made
+
+    def renamed_tool(self, item: Any, names: Mapping[str, str]) -> Any:
+        return _with_content(item, blocks.renamed_tool(at(item, _CONTENT), names))
+
+    def with_sound_role(self, item: Any) -> Any | None:
+        """The line's own type says who spoke."""
+        role = at(item, ("type",))
+        known = role in ("user", "assistant") and at(item, ("message", "role")) != role
+        return put(item, ("message", "role"), role) if known and isinstance(item["message"], dict) else item
+
+    def renamed(self, item: Any, new_id: str | None) -> Any | None:
+        if new_id is None:
+            return None
+        return {**item, "uuid": new_id} if self.link(item)[0] is not None else item
+
+
+def _source(item: Any) -> Any:
+    return item.get("sourceToolUseID") if isinstance(item, dict) else None
 
 
 def _picture(item: Any) -> Iterator[Blob]:

@@ -2,17 +2,40 @@
 
 The rule is that of the Messages API: all calls of a response are answered together, each once, in the next
 user message. Items that belong to one message (adjacent ones of the same side, or pieces with one message
-id) are judged as one.
+id) are judged as one. An id names one call. Of two calls with one id it is known whose a result is where the
+first was answered before the second was made, or where each has one: then they stand in order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from archiver.transcripts.dialect import Call, Problem, ToolResult
 
 DOUBLED: Final = "two calls share one id, and nothing says which the results belong to"
+_PROVIDERS: Final = "the provider itself answers it, under that id"
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A call: where it stands, what it says, whose id it has, and the results that came for it."""
+
+    item: int
+    occurrence: int
+    line: str | None
+    said: int
+    elsewhere: bool
+    first: _Asked | None = None
+    """The call before it with the same id."""
+    together: bool = False
+    """True when that had no result yet."""
+    beside: bool = False
+    """True when it stands in the same response."""
+    answers: list[tuple[int, int]] = field(default_factory=list)
+    more: list[_Asked] = field(default_factory=list)
+    """Calls with its id that were made while it was open."""
 
 
 class Pairing:
@@ -24,7 +47,8 @@ class Pairing:
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
-        self._called: dict[str, str | None] = {}
+        self._asked: dict[str, _Asked] = {}
+        self._again: list[tuple[str, _Asked]] = []
         self._open: dict[str, int] = {}
         self._late: dict[str, int] = {}
         self._answered: dict[str, str | None] = {}
@@ -39,26 +63,45 @@ class Pairing:
             self._open.clear()
         self._answering = False
         self._group = group
+        seen: dict[str, int] = {}
         for call in calls:
-            if call.id in self._called:
-                if line is None or self._called[call.id] != line:
-                    detail = "a second call with this id"
-                    self.problems.append(Problem("duplicate_call", item, detail, call.id, beyond=DOUBLED))
-                continue
-            self._called[call.id] = line
-            if not call.answered_elsewhere:
-                self._open[call.id] = item
+            occurrence = seen[call.id] = seen.get(call.id, -1) + 1
+            one = _Asked(item, occurrence, line, _said(call), call.answered_elsewhere)
+            self._call(call.id, one, self._asked.get(call.id))
+
+    def _call(self, call_id: str, one: _Asked, before: _Asked | None) -> None:
+        if before is not None:
+            if one.line is not None and one.line in (before.line, *(twin.line for twin in before.more)):
+                return
+            one.first = before
+            one.together = call_id not in self._answered
+            one.beside = call_id in self._open
+            self._again.append((call_id, one))
+            if one.together or one.elsewhere:
+                before.more.append(one)
+                return
+        self._asked[call_id] = one
+        self._answered.pop(call_id, None)
+        if not one.elsewhere:
+            self._open[call_id] = one.item
 
     def answered(self, item: int, results: Sequence[ToolResult], line: str | None = None) -> None:
         """A piece of a user message, with or without results."""
         self._answering = True
+        seen: dict[str, int] = {}
         for result in results:
-            self._result(item, result.call_id, line)
+            occurrence = seen[result.call_id] = seen.get(result.call_id, -1) + 1
+            self._result(item, result.call_id, line, occurrence)
 
-    def _result(self, item: int, call_id: str, line: str | None) -> None:
+    def _result(self, item: int, call_id: str, line: str | None, occurrence: int) -> None:
+        asked = self._asked.get(call_id)
         if call_id in self._answered:
             if line is None or self._answered[call_id] != line:
-                self._problem("duplicate_result", item, call_id, "the call was answered before")
+                twin = next((one for one in asked.more if not one.answers), None) if asked else None
+                if twin is None:
+                    self._problem("duplicate_result", item, call_id, "the call was answered before")
+                else:
+                    twin.answers.append((item, occurrence))
             return
         if call_id in self._late:
             detail = "the result is not in the next user message"
@@ -69,13 +112,17 @@ class Pairing:
         for waiting in (self._open, self._late, self._excused):
             waiting.pop(call_id, None)
         self._answered[call_id] = line
+        if asked is not None:
+            asked.answers.append((item, occurrence))
 
     def boundary(self) -> None:
-        """What the model sees starts anew: calls still open before it are history."""
+        """What the model sees starts anew: calls before it are history, and those still open stay so."""
         self._excused.update(self._open)
         self._excused.update(self._late)
         self._open.clear()
         self._late.clear()
+        self._asked.clear()
+        self._again.clear()
         self._group = None
         self._answering = False
 
@@ -86,5 +133,42 @@ class Pairing:
             for call_id, item in (*self._late.items(), *self._open.items())
         ]
 
+    def doubled(self) -> list[Problem]:
+        """The calls that have the id of another one, each with its own results."""
+        return [_doubled(call_id, one, one.first) for call_id, one in self._again if one.first is not None]
+
     def _problem(self, code: str, item: int, call_id: str, detail: str) -> None:
         self.problems.append(Problem(code, item, detail, call_id))  # type: ignore[arg-type]  # a word of the list
+
+
+def paired(pairing: Pairing) -> list[Problem]:
+    """Everything that one conversation's calls and results miss."""
+    return [*pairing.problems, *pairing.doubled(), *pairing.unanswered()]
+
+
+def _doubled(call_id: str, one: _Asked, first: _Asked) -> Problem:
+    again = not one.answers and one.said == first.said and (one.beside or not one.together)
+    alone = not any(twin.answers for twin in (first, *first.more))
+    known = again or not one.together or alone or all(twin.answers for twin in (first, *first.more))
+    beyond = _PROVIDERS if one.elsewhere else None if known else DOUBLED
+    return Problem(
+        "duplicate_call",
+        one.item,
+        "the same call, written twice" if again else "a second call with this id",
+        call_id,
+        beyond=beyond,
+        occurrence=one.occurrence,
+        answers=tuple(one.answers),
+        again=again and not one.elsewhere,
+    )
+
+
+def _said(call: Call) -> int:
+    """What a call says, as a number."""
+    given: Any = call.arguments
+    if isinstance(given, dict):
+        given = tuple((key, value if isinstance(value, str) else repr(value)) for key, value in given.items())
+    try:
+        return hash((call.name, given))
+    except TypeError:
+        return hash((call.name, repr(given)))

@@ -145,7 +145,7 @@ def test_orphans_and_doubles() -> None:
     items = (user("go"), assistant(use("a")), user(answer("a"), answer("a"), answer("zzz")))
     assert found(*items) == [("duplicate_result", 2, "a"), ("orphan_result", 2, "zzz")]
     again = (*items[:2], user(answer("a")), assistant(use("a")), user(answer("a")))
-    assert [one[:2] for one in found(*again)] == [("duplicate_call", 3), ("duplicate_result", 4)]
+    assert found(*again) == [("duplicate_call", 3, "a")]
 
 
 def test_server_tools_answer_themselves() -> None:
@@ -157,7 +157,7 @@ def test_texts_the_api_refuses() -> None:
     assert [one[0] for one in found(user(""))] == ["empty_text"]
     assert [one[0] for one in found(user({"type": "text", "text": " \n"}))] == ["empty_text"]
     assert [one[0] for one in found(user("go"), assistant(use("a", "bad name")), user(answer("a")))] == [
-        "bad_text"
+        "bad_name"
     ]
     assert [one[0] for one in found(user("lone \ud83d surrogate"))] == ["bad_text"]
     empty_thinking = {"type": "thinking", "thinking": "", "signature": "c2ln"}
@@ -166,7 +166,7 @@ def test_texts_the_api_refuses() -> None:
 
 def test_order_and_roles() -> None:
     assert found(assistant("hello"), user("hi")) == [("bad_order", 0, None)]
-    assert found(user("hi"), {"role": "exit", "content": "x"}) == [("bad_order", 1, None)]
+    assert found(user("hi"), {"role": "exit", "content": "x"}) == [("bad_role", 1, None)]
 
 
 def test_a_compaction_block_is_a_boundary() -> None:
