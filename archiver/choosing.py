@@ -175,7 +175,7 @@ def _chain(beginning: Beginning, setup: Setup, previous: bool) -> Chain:
         if isinstance(error, (*_BROKEN, UntrustedWriterError)):
             _advise(error, beginning.run, len(beginning.links) + 1, setup)
         raise error
-    return Chain(beginning.run, beginning.links, beginning.newest, beginning.warnings)
+    return Chain(beginning.run, beginning.links, beginning.newest, beginning.remarks)
 
 
 def _before(chain: Chain, setup: Setup) -> Record:
