@@ -19,6 +19,11 @@ def word(text: str) -> str:
     return "$'" + "".join(_shown(character) for character in text) + "'"
 
 
+def run_word(run: str) -> str:
+    """A run id as the last word of a command: nothing that begins with a dash is taken for an option."""
+    return f"-- {word(run)}" if run.startswith("-") else word(run)
+
+
 def _shown(character: str) -> str:
     if character in "\\'":
         return f"\\{character}"
