@@ -40,7 +40,7 @@ class Tree:
         self._known.add(hash(own))
         if facts.role not in ("user", "assistant"):
             return False
-        said = hash((facts.role, facts.calls and _ids(facts), facts.results, facts.text, facts.instruction))
+        said = hash((facts.role, _ids(facts), facts.text, facts.instruction))
         return self._said.setdefault(hash(own), said) != said
 
     def has(self, own: str) -> bool:
@@ -101,4 +101,5 @@ def _places(own: array[int]) -> dict[int, int]:
 
 
 def _ids(facts: Facts) -> tuple[str, ...]:
-    return tuple(call.id for call in facts.calls)
+    """Calls and results: what a result holds may have become a stub in one of two equal lines."""
+    return (*(call.id for call in facts.calls), *(result.call_id for result in facts.results))
