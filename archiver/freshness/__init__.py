@@ -1,5 +1,6 @@
 """Whether the world still matches a checkpoint: one probe a question, the most cautious answer wins."""
 
+from archiver.freshness.callables import register_resource, unregister_resource
 from archiver.freshness.git_commit import workspace_of
 from archiver.freshness.limits import stated
 from archiver.freshness.probe import Context, Current, Probe
@@ -20,8 +21,10 @@ __all__ = [
     "capture_all",
     "judge_all",
     "register",
+    "register_resource",
     "stated",
     "together",
     "unregister",
+    "unregister_resource",
     "workspace_of",
 ]

@@ -12,8 +12,12 @@ from archiver.freshness.limits import ApprovalsProbe, BudgetProbe
 from archiver.freshness.lockfiles import LockfilesProbe
 from archiver.freshness.machine import PlatformProbe, RuntimeProbe
 from archiver.freshness.probe import Probe
+from archiver.freshness.remote_head import RemoteHeadProbe
+from archiver.freshness.upstream import UpstreamProbe
 
 BUILTIN: tuple[Probe, ...] = (
+    UpstreamProbe(),
+    RemoteHeadProbe(),
     GitDirtyProbe(),
     GitCommitProbe(),
     GitBranchProbe(),

@@ -1,0 +1,286 @@
+"""The one door from probes to other hosts: listed hosts only, one exchange, bounded in time and size.
+
+No redirect is followed, no proxy of the environment used (its host is not on the list), and nothing is sent
+that was not given: no cookies, no passwords of a `.netrc`.
+"""
+
+from __future__ import annotations
+
+import io
+import ipaddress
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPException, HTTPResponse
+from time import monotonic
+from typing import Any, Final, cast
+
+from archiver.freshness.hosts import MAX_ADDRESS, AddressError, Target, is_listed, target
+from archiver.freshness.probe import Context
+from archiver.freshness.verdict import Finding
+
+SHARE: Final = 0.8
+"""Part of a probe's time that an exchange may take, so that it has ended before the probe is given up."""
+MAX_HEADERS: Final = 64 << 10
+MAX_BODY: Final = 8 << 20
+_MAX_ADDRESSES: Final = 4
+_AGENT: Final = "checkpoint-archiver"
+
+_NEVER = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            *("0.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "240.0.0.0/4"),
+            *("::/128", "fe80::/10", "fec0::/10", "ff00::/8"),
+            *("fd00:ec2::/32", "fd20:ce::/32", "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32"),
+        ),
+    )
+)
+"""Link-local addresses, those at which clouds hand out credentials, and what is no single host."""
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
+
+class Unasked(Exception):  # noqa: N818 - no failure: it becomes the verdict UNKNOWN
+    """No answer that could be compared: `evidence` says why, `remedy` what would help."""
+
+    def __init__(self, evidence: str, remedy: str = "look at it by hand before going on") -> None:
+        super().__init__(evidence)
+        self.evidence = evidence
+        self.remedy = remedy
+
+    def finding(self, what: str) -> Finding:
+        """UNKNOWN, for this reason."""
+        return Finding("UNKNOWN", f"{what}: {self.evidence}", self.remedy)
+
+
+class TooLargeError(Unasked):
+    """More bytes than probes read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a host said."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Those that came exactly once, by their names in lower case."""
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Who may be asked, and until when."""
+
+    allowed: bool
+    hosts: tuple[str, ...]
+    deadline: float = field(compare=False)
+    """Of the monotonic clock."""
+
+    @classmethod
+    def of(cls, context: Context) -> Network:
+        """What the caller of the probes allows."""
+        return cls(context.network, context.hosts, monotonic() + context.timeout * SHARE)
+
+    def check(self, place: Target) -> None:
+        """`Unasked` unless the host may be asked."""
+        line = f'the line `hosts = ["{place.entry}"]` in the section [freshness] of archiver.toml'
+        if not is_listed(place, self.hosts):
+            raise Unasked(f"not contacted: {place.entry} is not on the list of hosts", f"{line} allows it")
+        if not self.allowed:
+            raise Unasked("not contacted: the network is not used", "let the probes ask listed hosts")
+
+    def ask(
+        self,
+        method: str,
+        place: Target,
+        *,
+        headers: Mapping[str, str] = {},
+        body: bytes | None = None,
+        limit: int = MAX_BODY,
+        enough: Callable[[Mapping[str, str]], bool] = lambda _: False,
+    ) -> Answer:
+        """The answer to one request, whatever its status; `Unasked` where there is none.
+
+        Its body is not read where its headers are `enough`, or its status is no success.
+        """
+        self.check(place)
+        addresses = _safe_addresses(place, self.deadline)
+        try:
+            with _connect(place, addresses, self.deadline) as line:
+                line.settimeout(_left(self.deadline))
+                line.sendall(_request(method, place, headers, body))
+                return _read(line, method, self.deadline, limit, enough)
+        except TimeoutError as error:
+            raise Unasked("no answer within the time of a probe", "try again later") from error
+        except (OSError, HTTPException, ValueError) as error:
+            raise Unasked(f"no usable answer ({_reason(error)})") from error
+
+
+def _left(deadline: float) -> float:
+    left = deadline - monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _safe_addresses(place: Target, deadline: float) -> list[str]:
+    """The addresses of a host; `Unasked` if one of them is never asked, whatever the list says."""
+    found = _addresses(place, deadline)
+    for text in found:
+        address = _inner(ipaddress.ip_address(text.partition("%")[0]))
+        if any(address.version == net.version and address in net for net in _NEVER) or "%" in text:
+            raise Unasked(f"not contacted: {place.host} leads to {address}, which probes never ask")
+        if address.is_loopback and not _may_be_here(place.host):
+            raise Unasked(
+                f"not contacted: {place.host} leads to this machine ({address})",
+                "list and watch it as localhost if that is meant",
+            )
+    return found[:_MAX_ADDRESSES]
+
+
+def _inner(
+    address: ipaddress.IPv4Address | ipaddress.IPv6Address,
+) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """The IPv4 address that one of IPv6 stands for, where it does."""
+    if isinstance(address, ipaddress.IPv6Address):
+        if address in _NAT64:
+            return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        return address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1] or address
+    return address
+
+
+def _may_be_here(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    return True
+
+
+def _addresses(place: Target, deadline: float) -> list[str]:
+    try:
+        return [str(ipaddress.ip_address(place.host))]
+    except ValueError:
+        found: list[Any] = []
+
+    def look_up() -> None:
+        try:
+            found.append(socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM))
+        except (OSError, UnicodeError):
+            found.append([])
+
+    # The resolver takes no time limit; a thread that waits for it ends when it gives up by itself.
+    thread = threading.Thread(target=look_up, name="archiver-look-up", daemon=True)
+    thread.start()
+    thread.join(max(0.0, deadline - monotonic()))
+    if not found or not found[0]:
+        raise Unasked(f"the name {place.host} cannot be resolved{'' if found else ' in time'}")
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found[0]))
+
+
+def _connect(place: Target, addresses: list[str], deadline: float) -> socket.socket:
+    """A connection to one of the addresses that were looked at; the name is not looked up again."""
+    failure: OSError = OSError("no address")
+    for index, address in enumerate(addresses):
+        try:
+            line = socket.create_connection((address, place.port), _left(deadline) / (len(addresses) - index))
+        except OSError as error:
+            failure = error
+            continue
+        try:
+            return line if place.scheme == "http" else _encrypted(line, place.host, deadline)
+        except BaseException:
+            line.close()
+            raise
+    raise failure
+
+
+def _encrypted(line: socket.socket, host: str, deadline: float) -> socket.socket:
+    import ssl
+
+    line.settimeout(_left(deadline))
+    return ssl.create_default_context().wrap_socket(line, server_hostname=host)
+
+
+def _request(method: str, place: Target, headers: Mapping[str, str], body: bytes | None) -> bytes:
+    given = {
+        "Host": place.entry,
+        "User-Agent": _AGENT,
+        "Accept": "*/*",
+        "Accept-Encoding": "identity",
+        "Connection": "close",
+    } | dict(headers)
+    if body is not None:
+        given["Content-Length"] = str(len(body))
+    lines = [f"{method} {place.path} HTTP/1.1", *(f"{name}: {value}" for name, value in given.items())]
+    return "\r\n".join([*lines, "", ""]).encode("ascii") + (body or b"")
+
+
+class _Line(io.RawIOBase):
+    """What comes in, until the deadline, and no more than there is room for."""
+
+    def __init__(self, line: socket.socket, deadline: float) -> None:
+        self._line = line
+        self._deadline = deadline
+        self.room = MAX_HEADERS
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if self.room <= 0:
+            raise TooLargeError("its answer is larger than probes read")
+        self._line.settimeout(_left(self._deadline))
+        count = self._line.recv_into(memoryview(buffer)[: self.room])
+        self.room -= count
+        return count
+
+    def makefile(self, *_: Any) -> io.BufferedReader:
+        """As of a socket: `http.client` reads from this."""
+        return io.BufferedReader(self)
+
+
+def _read(
+    line: socket.socket, method: str, deadline: float, limit: int, enough: Callable[[Mapping[str, str]], bool]
+) -> Answer:
+    coming = _Line(line, deadline)
+    with HTTPResponse(cast("socket.socket", coming), method=method) as response:
+        response.begin()
+        names = [name.lower() for name in response.headers]
+        once = {
+            name.lower(): value for name, value in response.headers.items() if names.count(name.lower()) == 1
+        }
+        if not 200 <= response.status < 300 or enough(once):
+            return Answer(response.status, once, b"")
+        coming.room = 2 * limit + MAX_HEADERS  # chunks have sizes of their own
+        return Answer(response.status, once, _body(response, limit))
+
+
+def _body(response: HTTPResponse, limit: int) -> bytes:
+    if (response.length or 0) > limit:
+        raise TooLargeError(f"its content is larger than {limit} bytes")
+    body = response.read() if response.length is not None else response.read(limit + 1)
+    if len(body) > limit:
+        raise TooLargeError(f"its content is larger than {limit} bytes")
+    return body
+
+
+def _reason(error: Exception) -> str:
+    """The kind of failure, and what the system says of it; never what the other side said."""
+    said = error.strerror if isinstance(error, OSError) and isinstance(error.strerror, str) else None
+    verify = getattr(error, "verify_message", None)
+    return f"{type(error).__name__}: {verify or said}" if verify or said else type(error).__name__
+
+
+def place_of(url: str, *, longest: int = MAX_ADDRESS) -> Target:
+    """The place that an address names; `Unasked` for one that probes do not ask."""
+    try:
+        return target(url, longest=longest)
+    except AddressError as error:
+        raise not_asked(error) from error
+
+
+def not_asked(error: AddressError) -> Unasked:
+    """What is said of an address that probes do not ask."""
+    return Unasked(f"not contacted: {error}", "watch it by a plain address, or register a function for it")

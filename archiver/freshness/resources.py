@@ -1,0 +1,93 @@
+"""What the kinds of watched resources share: how they are seen, and how they are asked side by side."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Generic, Protocol, TypeVar
+
+from archiver.freshness.network import Answer, Network, Unasked
+from archiver.freshness.probe import Context
+from archiver.freshness.verdict import Finding
+from archiver.model import JsonValue
+
+T = TypeVar("T")
+Token = dict[str, JsonValue]
+
+LOOK = "look at what changed before going on; `--accept upstream` goes on anyway"
+
+
+class GoneError(Exception):
+    """The resource is not there any more; the text says how that was seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What resources are looked at through."""
+
+    context: Context
+    network: Network
+
+
+class Kind(Protocol):
+    """One kind of resource, whose version is told by a token of its own."""
+
+    def see(self, address: str, world: World) -> Token:
+        """The token as it is now; `Unasked` where none can be had, `GoneError` where nothing is."""
+
+    def compare(self, address: str, then: Token, world: World) -> Finding:
+        """What became of it since `then`; raises as `see` does."""
+
+
+def check_status(answer: Answer) -> None:
+    """Raise what a status means that is no success: gone, denied, elsewhere, or no answer for now."""
+    status = answer.status
+    if 200 <= status < 300 and status != 206:
+        return
+    if status in (404, 410):
+        raise GoneError(f"it is gone (status {status})")
+    if status in (401, 403, 407):
+        raise Unasked(f"access is denied (status {status})", "probes send no credentials; look by hand")
+    if 300 <= status < 400 and status != 304:
+        raise Unasked(f"it redirects, which is not followed (status {status})", "watch where it leads to")
+    if status == 429:
+        raise Unasked("it answers too many requests already (status 429)", "try again later")
+    if status >= 500:
+        raise Unasked(f"the server failed (status {status})", "try again later")
+    raise Unasked(f"it answered with status {status}")
+
+
+def changed(what: str, token: str, then: str, now: str) -> Finding:
+    """STALE: another token than then."""
+    return Finding("STALE", f"{what}: {token} then {then}, now {now}", LOOK)
+
+
+def side_by_side(
+    tasks: Sequence[Callable[[], T]], deadline: float, *, late: Callable[[], T], failed: Callable[[str], T]
+) -> list[T]:
+    """What each task returns; `late()` for one that has not by the deadline, `failed(kind)` if it raised."""
+    running = [_Task(task) for task in tasks]
+    return [task.outcome(deadline, late, failed) for task in running]
+
+
+class _Task(Generic[T]):
+    def __init__(self, function: Callable[[], T]) -> None:
+        self._function = function
+        self._done: list[T] = []
+        self._kind: str | None = None
+        self._thread = threading.Thread(target=self._run, name="archiver-resource", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._done.append(self._function())
+        except BaseException as error:
+            self._kind = type(error).__name__
+
+    def outcome(self, deadline: float, late: Callable[[], T], failed: Callable[[str], T]) -> T:
+        self._thread.join(max(0.0, deadline - monotonic()))
+        if self._done:
+            return self._done[0]
+        return late() if self._kind is None else failed(self._kind)
