@@ -65,6 +65,13 @@ def restore_fails(setup: Setup, into: Path, run: str = RUN, seq: int | None = No
     return caught.value
 
 
+def unseen(setup: Setup, run: str = RUN) -> None:
+    """Go on as one who has not seen the run: one who has finds a fork or a step back before anything else."""
+    assert setup.witness is not None
+    assert setup.store_id is not None
+    setup.witness.forget(setup.store_id, run)
+
+
 def variants(data: bytes) -> list[bytes]:
     """Every byte flipped (another bit each), and every prefix."""
     flipped = [
@@ -150,6 +157,7 @@ def test_a_record_of_an_older_life_of_the_run(setup: Setup, note: Path, tmp_path
     save(setup, note)
     old = record_at(setup, 2).read_bytes()
     shutil.rmtree(record_at(setup, 1).parent)
+    unseen(setup)
     save(setup, note)
     overwrite(record_at(setup, 2), old)
     assert isinstance(restore_fails(setup, tmp_path / "out"), ChainError)
@@ -234,6 +242,7 @@ def forge(setup: Setup, record: Record, place: int | None = None) -> None:
         record_at(setup, place or record.seq),
         records.encode(record, setup.require_signing_key(), setup.recipients),
     )
+    unseen(setup)
 
 
 @pytest.mark.parametrize(
@@ -279,7 +288,9 @@ def test_an_older_checkpoint_is_restored_past_a_damaged_end(setup: Setup, note: 
     overwrite(path, path.read_bytes()[:-1])
     assert "--at" in (restore_fails(setup, tmp_path / "out").remedy or "")
     done = restore(RUN, setup, into=tmp_path / "out", at=1)
-    assert any("not looked at" in warning for warning in done.report.warnings)
+    assert any("is not restored" in warning for warning in done.report.warnings)
+    assert len(done.report.lost) == 1
+    assert "record 2, which cannot be read" in done.report.lost[0]
 
 
 def test_a_record_with_a_far_number_costs_nothing_to_refuse(setup: Setup, note: Path, tmp_path: Path) -> None:
