@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from archiver import __version__, layout, newest, records, retention
+from archiver import __version__, audit, layout, newest, records, retention, rollback
 from archiver.errors import (
     AlreadyExistsError,
     ArchiverError,
@@ -117,8 +117,8 @@ def claim(
 ) -> tuple[Record, tuple[str, ...]]:
     """Commit the claim of a run that goes on from the checkpoint of `record`; returns it with warnings.
 
-    Raises `StaleWriterError` when anybody has committed anything since the restore looked, and what
-    `check_possible` raises.
+    Raises `StaleWriterError` when anybody has committed anything since the restore looked, what
+    `check_possible` raises, `RolledBackError` where a number would be used again, and `AuditError`.
     """
     now = now or datetime.now(UTC)
     check_possible(record.run, end, setup, now)
@@ -144,6 +144,8 @@ def claim(
     )
     made = Record.model_validate(made.document())
     sealed = records.encode(made, setup.require_signing_key(), recipients)
+    rollback.refuse_used(made, setup)
+    said = audit.note(setup, "claim", run=made.run, seq=made.seq, detail={"checkpoint": record.seq})
     try:
         setup.store.create(layout.record_name(made.run, made.seq), [sealed], retention="record")
     except AlreadyExistsError as error:
@@ -151,4 +153,4 @@ def claim(
             f"run {made.run} was not taken over: somebody else has committed record {made.seq} meanwhile",
             remedy=f"look who it was with `archiver show {word(made.run)}`, then restore again",
         ) from error
-    return made, newest.leave_hint(made, setup)
+    return made, (*said, *rollback.committed(made, setup), *newest.leave_hint(made, setup))

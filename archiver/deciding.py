@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import getpass
+import os
+import pwd
 import socket
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from archiver.errors import RefusedError, UsageError
+from archiver.errors import UsageError
 from archiver.model import utc_text
 from archiver.model.record import Decision
 from archiver.safetext import shorten
-
-if TYPE_CHECKING:
-    from archiver.redact import Redactor
 
 Outcome = Literal["done", "not-done"]
 OUTCOMES: Mapping[str, Outcome] = {"done": "done", "not-done": "not-done"}
@@ -26,6 +23,11 @@ _LISTED = 50
 def check_words(resolve: Mapping[str, str], reason: str) -> None:
     """`UsageError` for an outcome that is none, and for decisions without a reason."""
     for key, outcome in resolve.items():
+        if not key:
+            raise UsageError(
+                "an effect without a key cannot be resolved: nobody could tell which one was meant",
+                remedy="restore with --accept effects, and give the effect a key",
+            )
         if outcome not in OUTCOMES:
             raise UsageError(
                 f"effect {shorten(key, 80)} cannot be resolved as {outcome!r:.80}",
@@ -66,23 +68,6 @@ def said(decision: Decision) -> str:
     return f"{decision.outcome}, said {decision.by} at {utc_text(decision.at)}{because}"
 
 
-def made_by(
-    resolve: Mapping[str, Outcome], redactor: Redactor, *, by: str, at: datetime, reason: str
-) -> tuple[Decision, ...]:
-    """Decisions as they are signed, free of credentials; `RefusedError` for a key that holds one."""
-    clean_by, clean_reason = redactor.text(by), redactor.text(reason)
-    for key in resolve:
-        if redactor.text(key) != key:
-            raise RefusedError(
-                "the key of an effect that is to be resolved holds a credential, so it cannot be recorded",
-                remedy="restore with --accept effects, and record the effect under another key",
-            )
-    return tuple(
-        Decision(effect=key, outcome=outcome, by=clean_by, at=at, reason=clean_reason)
-        for key, outcome in resolve.items()
-    )
-
-
 def latest(decisions: Iterable[Decision]) -> tuple[Decision, ...]:
     """Of several decisions about one effect the last one."""
     return tuple({decision.effect: decision for decision in decisions}.values())
@@ -94,9 +79,14 @@ def about(decisions: Iterable[Decision], keys: Collection[str]) -> Iterator[Deci
 
 
 def somebody() -> str:
-    """User and host, as far as they are known."""
+    """User and host."""
     try:
-        user = getpass.getuser()
-    except (OSError, KeyError):  # no name for this number
-        user = "?"
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        user = str(os.getuid())
     return f"{user}@{socket.gethostname()}"
+
+
+def unicode(text: str) -> str:
+    """Text of an argument or of the system, which need not be Unicode."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

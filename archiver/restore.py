@@ -5,14 +5,14 @@ This file and `archive.py` alone know the order of the stages.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from archiver import (
+    audit,
     bundles,
     choosing,
     claiming,
@@ -36,12 +36,14 @@ from archiver.errors import (
 )
 from archiver.gate import Effects
 from archiver.model import Checkpoint, Transcript
+from archiver.model.base import JsonValue
 from archiver.model.record import Decision
 from archiver.model.report import Blocker, Repaired
 from archiver.model.report import RestoreReport as Report
 from archiver.progress import Progress, Silent
 from archiver.record_of import effect_counts
 from archiver.repair import RepairReport, repair
+from archiver.shellwords import word
 from archiver.taking_over import Check, Resumed
 
 if TYPE_CHECKING:
@@ -181,7 +183,7 @@ def _planned(
             "reason": reason,
             "taken_over": tuple(end.taken_over()),
             "next_seq": None if end.sha256 is None else end.seq + 1,
-            "warnings": (*report.warnings, *end.warnings()),
+            "warnings": (*report.warnings, *end.warnings(), *_not_sure(resolve, undecided)),
         }
     )
     return _Planned(report, end, past, new)
@@ -213,7 +215,8 @@ def restore(
     progress, now, resolve = progress or Silent(), now or datetime.now(UTC), resolve or {}
     planned = _planned(run, setup, at, previous, accept, resolve, True, now)
     report = planned.report
-    _refuse(report)
+    unlisted = set(resolve) - set(report.record.effects.undecided)
+    _refuse(report, but=gate.EFFECTS if unlisted else "")  # those are looked for in the bundle first
     if claim:
         claiming.check_possible(run, planned.end, setup, now)
     with handover.target(into) as scratch:
@@ -226,12 +229,15 @@ def restore(
             gate.refuse_undecided(checkpoint)
         report = _opened(report, checkpoint, unpacked).model_copy(
             update={
+                "opened_by": found.opened_by,
+                "break_glass": found.break_glass,
                 "decisions": decisions,
                 "migrations": found.steps,
                 "repairs": tuple(_repairs(repairs)),
                 "warnings": (*report.warnings, *_left(repairs)),
             }
         )
+        report = _audited(report, setup, planned.new, into)
         progress.stage("write", None)
         taking = _Claim(planned, setup, checkpoint, now) if claim else None
         report = handover.write(
@@ -240,6 +246,12 @@ def restore(
     if taking is not None:
         report = report.model_copy(update={"warnings": (*report.warnings, *taking.warnings)})
     return Restored(_in_folder(checkpoint, into), report, into, planned, setup)
+
+
+def _not_sure(resolve: Mapping[str, Outcome], undecided: Collection[str]) -> Iterator[str]:
+    for key in resolve:
+        if key not in undecided:
+            yield f"whether effect {gate.told([key])} is to be decided on is known once the bundle is open"
 
 
 class _Claim:
@@ -287,6 +299,27 @@ def _opened(report: Report, checkpoint: Checkpoint, unpacked: Path) -> Report:
     )
 
 
+def _audited(report: Report, setup: Setup, decided: tuple[Decision, ...], into: Path) -> Report:
+    """Write down what is going to be done, before it is done; the report has the warnings."""
+
+    def note(action: Literal["accept", "resolve", "restore"], **detail: JsonValue) -> tuple[str, ...]:
+        return audit.note(
+            setup,
+            action,
+            run=report.run,
+            seq=report.seq,
+            opened_by=report.opened_by,
+            break_glass=report.break_glass,
+            detail=detail,
+        )
+
+    said = note("accept", probes=list(report.accepted)) if report.accepted else ()
+    if decided:
+        said += note("resolve", effects={one.effect: one.outcome for one in decided})
+    said += note("restore", into=str(into))
+    return report.model_copy(update={"warnings": (*report.warnings, *said)})
+
+
 def _repairs(repairs: RepairReport) -> Iterator[Repaired]:
     for one in repairs.actions:
         yield Repaired(part=one.part, item=one.item, code=one.code, action=one.action, detail=one.detail)
@@ -299,15 +332,17 @@ def _left(repairs: RepairReport) -> Iterator[str]:
             yield f"{found.part}, item {found.item}: {found.code}: {found.detail}"
 
 
-def _refuse(report: Report) -> None:
-    if not report.blockers:
+def _refuse(report: Report, but: str) -> None:
+    """Raise for what stands against the restore, `but` that of this word alone."""
+    if not any(blocker.accept != but for blocker in report.blockers):
         return
     kind = NeedsDecisionError if report.exit_code == NeedsDecisionError.exit_code else StaleCheckpointError
-    accepts = " ".join(f"--accept {shlex.quote(blocker.accept)}" for blocker in report.blockers)
+    accepts = " ".join(f"--accept {word(blocker.accept)}" for blocker in report.blockers)
+    decide = next((f"{one.remedy}; " for one in report.blockers if one.accept == gate.EFFECTS), "")
     raise kind(
         f"checkpoint {report.seq} of run {report.run} is not handed over: "
         + "; ".join(blocker.reason for blocker in report.blockers),
-        remedy=f"see `archiver restore {shlex.quote(report.run)} --plan`; to go on all the same: {accepts}",
+        remedy=f"{decide}see `archiver restore {word(report.run)} --plan`; to go on all the same: {accepts}",
     )
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from archiver import claiming, deciding, gate
+from archiver import audit, claiming, deciding, gate
 from archiver.claiming import End
 from archiver.deciding import Outcome
-from archiver.errors import NeedsDecisionError, UsageError
+from archiver.errors import NeedsDecisionError, RefusedError, UsageError
 from archiver.gate import Effects
 from archiver.model import Checkpoint, Effect
 from archiver.model.record import Decision
 from archiver.model.report import RestoreReport
 from archiver.record_of import effect_counts
+from archiver.redact import new_key
 from archiver.safetext import shorten
 
 if TYPE_CHECKING:
@@ -80,10 +81,15 @@ def resume(
         made = (*made, *more)
         state = gate.with_decisions(state, more)
     gate.refuse_undecided(state)
+    setup = replace(setup, why=because)
+    said: tuple[str, ...] = ()
+    if made:
+        effects = {one.effect: one.outcome for one in made}
+        said = audit.note(setup, "resolve", run=report.run, seq=report.seq, detail={"effects": effects})
     claimed, warnings = claiming.claim(
         report.record, end, setup, effects=effect_counts(state), decisions=(*new, *made), now=now
     )
-    return Resumed(state, claimed.seq, (*report.decisions, *made), warnings)
+    return Resumed(state, claimed.seq, (*report.decisions, *made), (*said, *warnings))
 
 
 def words(
@@ -92,11 +98,22 @@ def words(
     """The reason and the decisions as they are written down and signed, free of credentials."""
     if not resolve and not reason:
         return "", ()
-    from archiver.redact import new_key  # the rules are loaded only where something has to be searched
-
-    redactor = setup.redactor(new_key())
-    by = setup.settings.audit.who or deciding.somebody()
-    return redactor.text(reason), deciding.made_by(resolve, redactor, by=by, at=now, reason=reason)
+    session = setup.session
+    with session.lock:
+        session.redactor = redactor = session.redactor or setup.redactor(new_key())
+        reason = redactor.text(deciding.unicode(reason))
+        by = redactor.text(deciding.unicode(setup.settings.audit.who or deciding.somebody()))
+        for key in resolve:
+            if redactor.text(key) != key:
+                raise RefusedError(
+                    "the key of an effect that is to be resolved holds a credential: it cannot be recorded",
+                    remedy="restore with --accept effects, and record the effect under another key",
+                )
+    made = (
+        Decision(effect=key, outcome=outcome, by=by, at=now, reason=reason)
+        for key, outcome in resolve.items()
+    )
+    return reason, tuple(made)
 
 
 def _checked(check: Check, state: Checkpoint) -> dict[str, Outcome]:
