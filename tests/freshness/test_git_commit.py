@@ -5,58 +5,24 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from archiver.describe import workspace_folder
-from archiver.freshness import Context, Verdict, workspace_of
+from archiver.freshness import Verdict, workspace_of
 from archiver.freshness import git as git_module
 from archiver.freshness.git import GitError, Repository
 from archiver.freshness.git_commit import GitCommitProbe
 from archiver.model import Checkpoint, JsonValue, Workspace
 
-NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+from .repos import NOW, Repo, context, hostile
+
 PROBE = GitCommitProbe()
-
-
-def context(folder: Path | None, timeout: float = 20.0) -> Context:
-    return Context(now=NOW, checkpoint_at=NOW, workspace=folder, timeout=timeout)
 
 
 def judge(captured: JsonValue, folder: Path | None) -> Verdict:
     return PROBE.judge(captured, context(folder))
-
-
-class Repo:
-    """A repository made with the real git."""
-
-    def __init__(self, folder: Path, *options: str) -> None:
-        self.folder = folder
-        folder.mkdir(parents=True)
-        self.git("init", "-q", "-b", "main", *options)
-        self.git("config", "user.name", "A")
-        self.git("config", "user.email", "a@example.org")
-
-    def git(self, *arguments: str) -> str:
-        environ = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "GIT_CONFIG_NOSYSTEM": "1"}
-        return subprocess.run(
-            ["git", *arguments], cwd=self.folder, env=environ, check=True, capture_output=True, text=True
-        ).stdout.strip()
-
-    def commit(self, text: str) -> str:
-        (self.folder / "file.txt").write_text(text)
-        self.git("add", "-A")
-        self.git("commit", "-q", "-m", "a commit")
-        return self.git("rev-parse", "HEAD")
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Repo:
-    made = Repo(tmp_path / "work tree")
-    made.commit("one")
-    return made
 
 
 def test_the_same_commit_is_fresh_and_the_work_tree_is_described(repo: Repo) -> None:
@@ -209,54 +175,6 @@ def test_a_record_that_holds_no_commit_id_never_reaches_git(repo: Repo, commit: 
             Repository(repo.folder, 20).has_commit(commit)
 
 
-def hostile(repo: Repo, marker: Path) -> None:
-    """Everything in a repository that makes git run a program, pointing at one that leaves a mark."""
-    script = marker.parent / "payload.sh"  # git splits some of these values at spaces
-    script.write_text(f"#!/bin/sh\necho ran >> '{marker}'\ncat\n")
-    script.chmod(0o755)
-    payload = str(script)
-    (repo.folder / ".gitattributes").write_text("* filter=evil diff=evil\n")
-    (repo.folder / ".git/info/attributes").write_text("* filter=evil diff=evil merge=evil\n")
-    hooks = repo.folder / ".git" / "evil-hooks"
-    hooks.mkdir()
-    for hook in ("post-index-change", "pre-commit", "reference-transaction", "post-checkout"):
-        (hooks / hook).write_text(script.read_text())
-        (hooks / hook).chmod(0o755)
-    included = repo.folder / ".git" / "included"
-    included.write_text(f'[filter "evil"]\n\tclean = {payload}\n\tsmudge = {payload}\n\trequired = true\n')
-    for key, value in {
-        "core.fsmonitor": payload,
-        "core.hooksPath": str(hooks),
-        "core.pager": payload,
-        "core.editor": payload,
-        "core.sshCommand": payload,
-        "core.askPass": payload,
-        "core.gitProxy": payload,
-        "core.alternateRefsCommand": payload,
-        "credential.helper": payload,
-        "pager.status": payload,
-        "pager.log": payload,
-        "diff.external": payload,
-        "diff.evil.textconv": payload,
-        "diff.evil.command": payload,
-        "merge.evil.driver": payload,
-        "filter.evil.process": payload,
-        "include.path": str(included),
-        "gpg.program": payload,
-        "log.showSignature": "true",
-        "alias.status": f"!{payload}",
-        "alias.rev-parse": f"!{payload}",
-        "extensions.partialClone": "origin",
-        "remote.origin.promisor": "true",
-        "remote.origin.url": f"ext::{payload}",
-        "remote.origin.uploadpack": payload,
-        "remote.origin.vcs": "ext",
-        "protocol.ext.allow": "always",
-        "protocol.allow": "always",
-    }.items():
-        repo.git("config", key, value)
-
-
 def test_a_hostile_repository_executes_nothing(repo: Repo, tmp_path: Path) -> None:
     captured = PROBE.capture(context(repo.folder))
     repo.commit("two")
@@ -399,3 +317,57 @@ def test_folders_that_cannot_be_looked_at_are_unknown(
     monkeypatch.chdir(gone)
     gone.rmdir()
     assert workspace_of({}) is None
+
+
+def test_a_commit_that_was_collected_is_unknown_and_has_a_command(repo: Repo) -> None:
+    repo.commit("two")
+    captured = PROBE.capture(context(repo.folder))
+    repo.git("reset", "-q", "--hard", "HEAD~1")
+    repo.git("reflog", "expire", "--expire=now", "--all")
+    repo.git("gc", "-q", "--prune=now")
+    verdict = judge(captured, repo.folder)
+    assert verdict.state == "UNKNOWN"
+    assert "there is no commit" in verdict.evidence
+    assert verdict.remedy is not None
+    assert "git fetch --all" in verdict.remedy
+
+
+def test_a_shallow_clone_does_not_say_how_far(repo: Repo, tmp_path: Path) -> None:
+    old = PROBE.capture(context(repo.folder))
+    repo.commit("two")
+    recent = PROBE.capture(context(repo.folder))
+    repo.commit("three")
+    shallow = tmp_path / "shallow"
+    repo.git("clone", "-q", "--depth", "2", repo.folder.as_uri(), str(shallow))
+    gone = judge(old, shallow)
+    assert (gone.state, "git fetch --unshallow" in str(gone.remedy)) == ("UNKNOWN", True)
+    moved = judge(recent, shallow)
+    assert (moved.state, "cut history does not say" in moved.evidence) == ("STALE", True)
+    assert "ahead" not in moved.evidence
+
+
+def test_before_the_first_commit(tmp_path: Path) -> None:
+    unborn = Repo(tmp_path / "unborn")
+    captured = PROBE.capture(context(unborn.folder))
+    assert captured == {"path": str(unborn.folder), "commit": None, "branch": "main"}
+    assert judge(captured, unborn.folder).state == "FRESH"
+    first = unborn.commit("one")
+    verdict = judge(captured, unborn.folder)
+    assert (verdict.state, first in verdict.evidence) == ("STALE", True)
+    captured = PROBE.capture(context(unborn.folder))
+    unborn.git("checkout", "-q", "--orphan", "empty")
+    verdict = judge(captured, unborn.folder)
+    assert (verdict.state, "without any commit" in verdict.evidence) == ("STALE", True)
+
+
+def test_a_head_that_leads_nowhere_is_unknown(repo: Repo) -> None:
+    captured = PROBE.capture(context(repo.folder))
+    (repo.folder / ".git/refs/heads/main").write_text("c" * 40 + "\n")
+    verdict = judge(captured, repo.folder)
+    assert (verdict.state, "HEAD leads to no commit" in verdict.evidence) == ("UNKNOWN", True)
+    assert PROBE.capture(context(repo.folder)) is None
+
+
+def test_other_probes_also_say_where_the_run_worked(repo: Repo, tmp_path: Path) -> None:
+    assert workspace_of({"lockfiles": {"path": str(repo.folder)}}) == repo.folder
+    assert workspace_of({"git_commit": {"path": 1}, "installed": {"path": str(tmp_path)}}) == tmp_path
