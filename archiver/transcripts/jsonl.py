@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ class Dropped:
     bytes: int
     line: int
     reason: str
+    column: int = field(default=1, compare=False)
 
 
 _RESTARTS: Final = 64
@@ -48,6 +50,10 @@ class JsonLines:
     max_item: int
     salvage: bool = False
     dropped: list[Dropped] = field(default_factory=list)
+    number: int = 0
+    """The line (1-based) on which the item stands that a pass gave last."""
+    glued: array[int] = field(default_factory=lambda: array("Q"))
+    """Lines on which objects stand one behind the other, as the last pass found them."""
 
     def pairs(self) -> Iterator[tuple[bytes, Any]]:
         """Each item as its text and its value.
@@ -57,18 +63,23 @@ class JsonLines:
         a `MalformedTranscriptError`, or with `salvage` it is dropped as far as it is damaged.
         """
         self.dropped[:] = [one for one in self.dropped if one.part != self.part]
+        del self.glued[:]
         damaged: _Damaged | None = None
         for number, line in enumerate(self._lines(), 1):
             if damaged is not None:
                 if not line.strip(b"\0" + jsontext.BLANKS):
                     damaged.after += len(line) + 1
                     continue
+                self.number = damaged.number
                 yield from self._middle(damaged)
                 damaged = None
+            self.number = number
             try:
                 value = jsonio.loads(line)
             except ValueError:
-                damaged = yield from _leading(line, number)
+                damaged, count = yield from _leading(line, number)
+                if count > 1:
+                    self.glued.append(number)
             else:
                 yield line, value
         if damaged is not None:
@@ -106,7 +117,7 @@ class JsonLines:
     def _tail(self, damaged: _Damaged) -> None:
         padding = not damaged.rest.strip(b"\0" + jsontext.BLANKS)
         reason = "padded with NUL bytes" if padding else "torn line at the end"
-        self._report("tail", len(damaged.rest) + damaged.after, damaged.number, reason)
+        self._report("tail", len(damaged.rest) + damaged.after, damaged, reason)
 
     def _middle(self, damaged: _Damaged) -> Iterator[tuple[bytes, Any]]:
         if not self.salvage:
@@ -118,24 +129,26 @@ class JsonLines:
             )
         kept = yield from _salvaged(damaged.rest)
         lost = len(damaged.rest) - kept
-        self._report("middle", lost + damaged.after, damaged.number, "damaged in the middle")
+        self._report("middle", lost + damaged.after, damaged, "damaged in the middle")
 
-    def _report(self, place: Literal["tail", "middle"], lost: int, number: int, reason: str) -> None:
-        self.dropped.append(Dropped(self.part, place, lost, number, reason))
+    def _report(self, place: Literal["tail", "middle"], lost: int, damaged: _Damaged, reason: str) -> None:
+        self.dropped.append(Dropped(self.part, place, lost, damaged.number, reason, damaged.column))
 
 
-def _leading(line: bytes, number: int) -> Generator[tuple[bytes, Any], None, _Damaged | None]:
-    """Give the objects a line begins with, one by one, and return what is left and cannot be read."""
+def _leading(line: bytes, number: int) -> Generator[tuple[bytes, Any], None, tuple[_Damaged | None, int]]:
+    """Give the objects a line begins with, one by one; return what cannot be read of it, and their number."""
     text = line.decode("utf-8", "surrogateescape")
     objects = jsontext.Objects(text)
+    count = 0
     for start, end, value in objects:
         try:
             piece = text[start:end].encode()
         except UnicodeEncodeError as error:  # bytes that are not UTF-8 inside this object
-            return _Damaged(_bytes(text[start:]), number, start + error.start + 1)
+            return _Damaged(_bytes(text[start:]), number, start + error.start + 1), count
         yield jsontext.checked(piece, value), value
+        count += 1
     rest = _bytes(text[objects.rest :])
-    return _Damaged(rest, number, objects.failed + 1) if rest.strip(jsontext.BLANKS) else None
+    return (_Damaged(rest, number, objects.failed + 1) if rest.strip(jsontext.BLANKS) else None), count
 
 
 def _bytes(text: str) -> bytes:

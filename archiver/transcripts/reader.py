@@ -42,6 +42,10 @@ class Reading:
     transcript: Transcript
     total_bytes: int
     dropped: list[Dropped] = field(default_factory=list)
+    files: tuple[Found, ...] = ()
+    """The files, in the order of the parts."""
+    lines: dict[str, JsonLines] = field(default_factory=dict)
+    """Of each part whose items are lines, who reads them."""
 
 
 def read(paths: Sequence[pathlib.Path], *, salvage: bool = False, max_item: int = MAX_ITEM) -> Reading:
@@ -65,7 +69,8 @@ def read(paths: Sequence[pathlib.Path], *, salvage: bool = False, max_item: int 
             f"these files are not one transcript: {listed}", remedy="archive them one after the other"
         )
     transcript = Transcript(dialect=next(iter(dialects), OPAQUE), parts=tuple(part for _, part in read_parts))
-    return Reading(transcript, sum(found.source.size for found in files), dropped)
+    size = sum(found.source.size for found in files)
+    return Reading(transcript, size, dropped, tuple(files), reader.lines)
 
 
 def recognise(source: FileSource) -> tuple[str, TranscriptPart]:
@@ -88,6 +93,7 @@ class _Reader:
         self._salvage = salvage
         self._max_item = max_item
         self._dropped = dropped
+        self.lines: dict[str, JsonLines] = {}
 
     def part(self, found: Found) -> tuple[str, TranscriptPart]:
         """The dialect of a file, and the file as a part."""
@@ -109,6 +115,7 @@ class _Reader:
 
     def _lines(self, found: Found, dialect: str, nested_at: Path = ()) -> tuple[str, TranscriptPart]:
         lines = JsonLines(found.source, found.name, self._max_item, self._salvage, self._dropped)
+        self.lines[found.name] = lines
         return dialect, _jsonl(found, lines.pairs, nested_at)
 
     def _conversations(self, found: Found, values: list[Any]) -> tuple[str, TranscriptPart]:
