@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from archiver import age, audit, pack
 from archiver.age.header import MAX_HEADER
 from archiver.errors import (
+    BundleExpiredError,
     BundleMissingError,
     DigestMismatchError,
     LimitExceededError,
     ObjectNotFoundError,
     RecordError,
 )
+from archiver.gone import Gone, fits
 from archiver.model.record import BundleRef, Record
 from archiver.progress import Progress
 from archiver.signed import Seal, seal_of
@@ -26,21 +28,22 @@ if TYPE_CHECKING:
 
 
 def check_present(record: Record, setup: Setup) -> None:
-    """Raise `BundleMissingError` if the bundle is gone, `DigestMismatchError` if it has a wrong size."""
+    """Raise an error if the bundle is not there: `DigestMismatchError` for a wrong size.
+
+    `BundleExpiredError` for one that is gone and may be by its class, else `BundleMissingError`.
+    """
     bundle = _of(record)
     try:
         info = setup.store.head(bundle.name)
     except ObjectNotFoundError as error:
-        raise _gone(record, bundle) from error
+        raise _gone(record, setup) from error
     check_size(record, info.size)
 
 
-def check_size(record: Record, size: int | None) -> None:
-    """The same for a bundle of that many bytes, as a list has them; None if the list has no such bundle."""
+def check_size(record: Record, size: int) -> None:
+    """Raise `DigestMismatchError` if an object of that many bytes cannot be the bundle."""
     bundle = _of(record)
-    if size is None:
-        raise _gone(record, bundle)
-    if not bundle.payload_length < size <= bundle.payload_length + MAX_HEADER:
+    if not fits(bundle, size):
         raise _other(record, bundle)
 
 
@@ -51,7 +54,7 @@ def seal(record: Record, setup: Setup) -> Seal:
         with setup.store.open(bundle.name) as source:
             return seal_of(source, _identities(record, setup), bundle.name, bundle.payload_sha256)
     except ObjectNotFoundError as error:
-        raise _gone(record, bundle) from error
+        raise _gone(record, setup) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ def unpack(record: Record, setup: Setup, into: Path, progress: Progress) -> Fetc
         else:
             fetched = _in_place(record, bundle, setup, store, into, progress)
     except ObjectNotFoundError as error:
-        raise _gone(record, bundle) from error
+        raise _gone(record, setup) from error
     if _said(record, bundle) != _held(fetched.manifest):
         raise DigestMismatchError(f"{bundle.name} holds another manifest than its record signed")
     return fetched
@@ -177,7 +180,5 @@ def _other(record: Record, bundle: BundleRef) -> DigestMismatchError:
     )
 
 
-def _gone(record: Record, bundle: BundleRef) -> BundleMissingError:
-    return BundleMissingError(
-        f"the bundle of checkpoint {record.seq} of run {record.run} is gone: {bundle.name}"
-    )
+def _gone(record: Record, setup: Setup) -> BundleExpiredError | BundleMissingError:
+    return Gone.of_run(record.run, setup).error(record)

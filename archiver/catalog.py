@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -29,6 +28,7 @@ from archiver.model.record import Record
 from archiver.notes import Notes
 from archiver.parallel import in_order
 from archiver.records import Link
+from archiver.shellwords import run_word
 from archiver.store import ObjectInfo, ObjectStore, Remote
 
 if TYPE_CHECKING:
@@ -76,8 +76,17 @@ class Chain:
     links: tuple[Entry, ...]
     newest: int
     """The highest number that has a record, whether or not it was looked at."""
-    warnings: tuple[str, ...] = ()
-    """What is not as it should be in the store, and kept nobody from reading the records."""
+    remarks: tuple[str, ...] = ()
+    """What is to be said of the list of records; each record has its own."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is not as it should be in the store, and kept nobody from reading the records."""
+        said = (*self.remarks, *(remark for link in self.links for remark in link.remarks))
+        if len(said) <= MAX_WARNINGS:
+            return said
+        more = f"{len(said) - MAX_WARNINGS} more: `archiver verify {run_word(self.run)}` lists them"
+        return (*said[:MAX_WARNINGS], more)
 
     @property
     def head(self) -> Entry:
@@ -98,8 +107,8 @@ class Beginning:
     newest: int
     """The highest number that has a record, whether or not it was looked at."""
     error: ArchiverError | None = None
-    warnings: tuple[str, ...] = ()
-    """What is not as it should be in the store, and kept nobody from reading these records."""
+    remarks: tuple[str, ...] = ()
+    """As of a chain."""
 
 
 _Found = tuple[str, int, Stored]
@@ -113,7 +122,7 @@ class _Records:
     """The records of a run by number, and what is to be said of their list."""
 
     objects: tuple[tuple[int, Stored], ...]
-    warnings: tuple[str, ...]
+    remarks: tuple[str, ...]
 
 
 class Catalog:
@@ -179,7 +188,7 @@ class Catalog:
         beginning = self.beginning(run, upto)
         if beginning.error is not None:
             raise beginning.error
-        return Chain(run, beginning.links, beginning.newest, beginning.warnings)
+        return Chain(run, beginning.links, beginning.newest, beginning.remarks)
 
     def beginning(self, run: str, upto: int | None = None) -> Beginning:
         """The same as far as it is unbroken, and the error that ends it; raises `NoSuchRunError` alone."""
@@ -199,8 +208,8 @@ class Catalog:
             self._link(run, objects, links)
             check_gaps(run, [seq for seq, _ in objects], newest if upto is None else upto)
         except ArchiverError as error:
-            return Beginning(run, tuple(links), newest, error, _few(run, links, found.warnings))
-        return Beginning(run, tuple(links), newest, None, _few(run, links, found.warnings))
+            return Beginning(run, tuple(links), newest, error, found.remarks)
+        return Beginning(run, tuple(links), newest, None, found.remarks)
 
     def _link(self, run: str, objects: Sequence[tuple[int, Stored]], links: list[Entry]) -> None:
         """Append the records up to the first gap, each checked against the one before."""
@@ -299,17 +308,6 @@ def _named(objects: Iterable[Stored]) -> Iterator[_Found]:
             continue
         if name.kind == "record" and name.run is not None and name.seq is not None:
             yield name.run, name.seq, stored
-
-
-def _few(run: str, links: list[Entry], warnings: tuple[str, ...]) -> tuple[str, ...]:
-    """All that is to be said of a chain; of very much, the first and a way to the rest."""
-    said = (*warnings, *(remark for link in links for remark in link.remarks))
-    if len(said) <= MAX_WARNINGS:
-        return said
-    return (
-        *said[:MAX_WARNINGS],
-        f"{len(said) - MAX_WARNINGS} more: `archiver verify {shlex.quote(run)}` lists them",
-    )
 
 
 def _in_groups(fetched: Iterator[_Fetched]) -> Iterator[_Fetched]:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from archiver import bundles, layout
 from archiver.catalog import Catalog, Entry
 from archiver.errors import (
     ArchiverError,
+    BundleExpiredError,
     InvalidNameError,
     KeyUnavailableError,
     RecipientMismatchError,
 )
+from archiver.gone import Gone
 from archiver.model import utc_text
 from archiver.model.record import Record
 from archiver.notes import Notes
 from archiver.parallel import in_order
 from archiver.progress import Progress, Silent
 from archiver.recipients import fits
+from archiver.sampling import Sample
 from archiver.scratch import Scratch
 from archiver.signed import Seal
 
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
 DEEP_WORKERS = 4
 """Runs whose bundles are opened at the same time; each needs room on disk for one of them."""
 
+_PRESENT = "present"
 _UNCOMMITTED = "no record commits it: an interrupted or lost save"
 
 
@@ -41,8 +46,12 @@ class Finding:
     seq: int | None = None
     error: ArchiverError | None = None
     note: str = ""
+    state: Literal["ok", "warning", "expired"] = "ok"
+    """`expired` for a bundle that is gone and may be; `warning` for what is not as it should be."""
     advice: Literal["rekey"] | None = None
     """The command that should be run on this run although nothing is wrong; such a finding is no object."""
+    again: bool = False
+    """Whether the object has a finding already; such a finding is no object either."""
 
     @property
     def ok(self) -> bool:
@@ -50,68 +59,150 @@ class Finding:
 
 
 def verify(
-    setup: Setup, run: str | None = None, *, deep: bool = False, progress: Progress | None = None
+    setup: Setup,
+    run: str | None = None,
+    *,
+    deep: bool = False,
+    sample: Sample | None = None,
+    progress: Progress | None = None,
+    now: datetime | None = None,
 ) -> Iterator[Finding]:
     """Check every run (or one): the chain, and that each bundle is there with the length that was signed.
 
-    `deep` opens every bundle and checks payload digest, members and manifest. Each header that is opened must
-    be for those who were signed, or for those whom the note of an administrator names. One finding an object,
-    good or bad; damage in one run does not keep the others from being looked at. Raises `NoSuchRunError` for
-    a run that is not there, and what keeps the store from being read at all. Of many runs several are looked
-    at at the same time; `progress` is told of one run's bundles only.
+    `deep` opens every bundle and checks payload digest, members and manifest; with a `sample`, those that it
+    picks, after everything else was looked at. Each header that is opened must be for those who were signed,
+    or for those whom the note of an administrator names. One finding an object, good or bad; damage in one
+    run does not keep the others from being looked at. A bundle that is gone is damage unless its class lets
+    it be gone at `now`. Raises `NoSuchRunError` for a run that is not there, and what keeps the store from
+    being read at all. Of many runs several are looked at at the same time; `progress` is told of one run's
+    bundles only.
     """
-    if run is not None:
-        yield from _run(Catalog(setup), run, setup, deep, progress or Silent(), only=True)
-        return
-    newest: dict[str, int] = {}
-    catalog = Catalog(setup)
-    one_by_one = Catalog(setup, workers=1)
-
-    def numbered() -> Iterator[str]:
-        for name, seq in catalog.newest_numbers():
-            newest[name] = seq
-            yield name
-
-    def look(name: str) -> list[Finding]:
-        return list(_run(one_by_one, name, setup, deep, Silent(), only=False))
-
-    workers = min(catalog.workers, DEEP_WORKERS) if deep else catalog.workers
-    for findings in in_order(look, numbered(), workers=workers):
-        yield from findings
-    yield from _others(setup, newest, catalog.notes)
+    look = _Look(setup, deep and sample is None, progress if run is not None else None, now)
+    findings = look.one(run) if run is not None else look.all()
+    yield from findings if sample is None else _sampled(findings, sample)
+    if sample is not None:
+        yield from look.opened(sample.picked())
 
 
-def _run(
-    catalog: Catalog, run: str, setup: Setup, deep: bool, progress: Progress, only: bool
-) -> Iterator[Finding]:
-    try:
-        chain = catalog.chain(run)
-    except ArchiverError as error:
-        if only and error.exit_code == 9:
-            raise
-        yield Finding(layout.records_prefix(run), run, error=error)
-        return
-    seals: list[Seal] = []
-    sizes = {info.name: info.size for info in setup.store.list(layout.bundles_prefix(run))}
-    for link in chain.links:
-        seals.append(link.seal)
-        yield _compared(link, link.info.name, link.seal, catalog.notes, f"signed by {link.writer}")
-        bundle = link.record.bundle
-        if bundle is not None:
+def _sampled(findings: Iterator[Finding], sample: Sample) -> Iterator[Finding]:
+    for finding in findings:
+        if finding.note == _PRESENT and finding.ok and finding.run is not None and finding.seq is not None:
+            sample.add(finding.run, finding.seq)
+        yield finding
+
+
+class _Look:
+    """One look at a store."""
+
+    def __init__(self, setup: Setup, deep: bool, progress: Progress | None, now: datetime | None) -> None:
+        self._setup = setup
+        self._deep = deep
+        self._progress = progress or Silent()
+        self._now = now
+        self._catalog = Catalog(setup)
+        self._one_by_one = Catalog(setup, workers=1)
+
+    def one(self, run: str) -> Iterator[Finding]:
+        """The findings of one run and of the notes about it."""
+        yield from self._run(run, self._catalog, only=True)
+        yield from _notes(run, self._catalog.notes)
+
+    def all(self) -> Iterator[Finding]:
+        """The findings of all runs, and of what belongs to none."""
+        newest: dict[str, int] = {}
+
+        def numbered() -> Iterator[str]:
+            for name, seq in self._catalog.newest_numbers():
+                newest[name] = seq
+                yield name
+
+        def look(name: str) -> list[Finding]:
+            return list(self._run(name, self._one_by_one))
+
+        workers = min(self._catalog.workers, DEEP_WORKERS) if self._deep else self._catalog.workers
+        for findings in in_order(look, numbered(), workers=workers):
+            yield from findings
+        yield from _others(self._setup, newest, self._catalog.notes)
+
+    def opened(self, picked: Mapping[str, Collection[int]]) -> Iterator[Finding]:
+        """The findings of the bundles of these runs and numbers, each opened."""
+
+        def look(run: str) -> list[Finding]:
             try:
-                bundles.check_size(link.record, sizes.pop(bundle.name, None))
-                if not deep:
-                    yield Finding(bundle.name, run, link.record.seq, note="present")
-                    continue
-                seals.append(_open(link.record, setup, progress))
-                yield _compared(link, bundle.name, seals[-1], catalog.notes, "opened")
+                links = self._one_by_one.chain(run).links
             except ArchiverError as error:
-                yield Finding(bundle.name, run, link.record.seq, error=error)
-    for name in sizes:
-        yield Finding(name, run, note=_UNCOMMITTED)
-    if only:
-        yield from _notes(run, catalog.notes)
-    yield from _advice(run, seals, setup)
+                return [Finding(layout.records_prefix(run), run, error=error, again=True)]
+            return [
+                replace(self._open(link, link.record.bundle.name)[0], again=True)
+                for link in links
+                if link.record.seq in picked[run] and link.record.bundle is not None
+            ]
+
+        for findings in in_order(look, picked, workers=min(self._catalog.workers, DEEP_WORKERS)):
+            yield from findings
+
+    def _run(self, run: str, catalog: Catalog, *, only: bool = False) -> Iterator[Finding]:
+        try:
+            beginning = catalog.beginning(run)
+        except ArchiverError as error:
+            if only and error.exit_code == 9:
+                raise
+            yield Finding(layout.records_prefix(run), run, error=error)
+            return
+        if beginning.error is not None:
+            yield Finding(layout.records_prefix(run), run, error=beginning.error)
+        yield from _remarks(run, beginning.remarks, beginning.links)
+        if beginning.error is not None:
+            return
+        seals: list[Seal] = []
+        sizes = {info.name: info.size for info in self._setup.store.list(layout.bundles_prefix(run))}
+        gone = Gone(beginning.links, self._setup, catalog.notes, self._now)
+        for link in beginning.links:
+            seals.append(link.seal)
+            yield _compared(link, link.info.name, link.seal, catalog.notes, f"signed by {link.writer}")
+            bundle = link.record.bundle
+            if bundle is not None:
+                yield self._bundle(link, bundle.name, sizes.pop(bundle.name, None), gone, seals)
+        for name in sizes:
+            yield Finding(name, run, note=_UNCOMMITTED)
+        yield from _advice(run, seals, self._setup)
+
+    def _bundle(self, link: Entry, name: str, size: int | None, gone: Gone, seals: list[Seal]) -> Finding:
+        run, seq = link.record.run, link.record.seq
+        if size is None:
+            error = gone.error(link.record)
+            if isinstance(error, BundleExpiredError):
+                return Finding(name, run, seq, note=str(error), state="expired")
+            return Finding(name, run, seq, error=error)
+        try:
+            bundles.check_size(link.record, size)
+        except ArchiverError as error:
+            return Finding(name, run, seq, error=error)
+        if not self._deep:
+            return Finding(name, run, seq, note=_PRESENT)
+        finding, seal = self._open(link, name)
+        if seal is not None:
+            seals.append(seal)
+        return finding
+
+    def _open(self, link: Entry, name: str) -> tuple[Finding, Seal | None]:
+        """What is found in a bundle, and whom it is sealed to if it can be opened."""
+        record = link.record
+        try:
+            with Scratch() as scratch:
+                bundles.fetch(record, self._setup, scratch.path / "bundle", self._progress)
+            seal = bundles.seal(record, self._setup)
+        except ArchiverError as error:
+            return Finding(name, record.run, record.seq, error=error), None
+        return _compared(link, name, seal, self._catalog.notes, "opened"), seal
+
+
+def _remarks(run: str, remarks: tuple[str, ...], links: tuple[Entry, ...]) -> Iterator[Finding]:
+    for remark in remarks:
+        yield Finding(layout.records_prefix(run), run, note=remark, state="warning", again=True)
+    for link in links:
+        for remark in link.remarks:
+            yield Finding(link.info.name, run, link.record.seq, note=remark, state="warning", again=True)
 
 
 def _compared(entry: Entry, name: str, seal: Seal, notes: Notes, note: str) -> Finding:
@@ -177,12 +268,6 @@ def _advice(run: str, seals: list[Seal], setup: Setup) -> Iterator[Finding]:
             note=f"sealed to other recipients than the configured ones: {misfits} of {len(seals)} objects",
             advice="rekey",
         )
-
-
-def _open(record: Record, setup: Setup, progress: Progress) -> Seal:
-    with Scratch() as scratch:
-        bundles.fetch(record, setup, scratch.path / "bundle", progress)
-    return bundles.seal(record, setup)
 
 
 def _others(setup: Setup, newest: dict[str, int], notes: Notes) -> Iterator[Finding]:
