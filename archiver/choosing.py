@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from archiver import bundles, rollback
+from archiver import rollback
 from archiver.catalog import Beginning, Catalog, Chain
 from archiver.errors import (
     ArchiverError,
@@ -27,6 +27,7 @@ from archiver.errors import (
     UntrustedWriterError,
     UsageError,
 )
+from archiver.gone import newest_whole
 from archiver.model import Record
 from archiver.rollback import Standing
 from archiver.safetext import shorten
@@ -183,7 +184,7 @@ def _before(chain: Chain, setup: Setup) -> Record:
     checkpoints = [link.record for link in chain.links if link.record.bundle is not None]
     if chain.head.record.seq == chain.newest:
         checkpoints = checkpoints[:-1]
-    found = _whole(checkpoints, setup)
+    found = newest_whole(checkpoints, setup)
     if found is None:
         raise NoSuchRunError(
             f"run {chain.run} has no whole checkpoint before its newest",
@@ -192,23 +193,12 @@ def _before(chain: Chain, setup: Setup) -> Record:
     return found
 
 
-def _whole(checkpoints: list[Record], setup: Setup) -> Record | None:
-    """The last of them whose bundle is there and has the size that was signed."""
-    for record in reversed(checkpoints):
-        try:
-            bundles.check_present(record, setup)
-        except _BROKEN:
-            continue
-        return record
-    return None
-
-
 def _advise(error: ArchiverError, run: str, damaged: int, setup: Setup) -> None:
     """Add the exact command for the newest whole checkpoint before the damaged number, and its price."""
     try:
         beginning = Catalog(setup).beginning(run)
         links = [link for link in beginning.links if link.record.seq < damaged]
-        found = _whole([link.record for link in links if link.record.bundle is not None], setup)
+        found = newest_whole([link.record for link in links if link.record.bundle is not None], setup)
         if found is None:
             return
         price = lost(Chain(run, beginning.links, beginning.newest), found, setup, MAX_ADVISED)
