@@ -166,7 +166,7 @@ def test_scripts_get_lines_and_json(command: Command, work: Path) -> None:
     assert (verified.code, verified.json["ok"], len(verified.json["findings"])) == (0, True, 2)
     assert {row[0] for row in command("verify").rows} == {"ok"}
     report = command("restore", RUN, "--plan", "--json").json
-    assert (report["exit_code"], report["rollback"], report["blockers"]) == (0, "unverified", [])
+    assert (report["exit_code"], report["rollback"], report["blockers"]) == (0, "verified", [])
     report = command("restore", RUN, "--into", "out", "--json").json
     assert report["folder"] is not None
     assert command("archive", path, "--json").json["archived"][0]["record"]["seq"] == 2
