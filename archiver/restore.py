@@ -24,6 +24,7 @@ from archiver import (
     rotation,
     saved,
     taking_over,
+    target,
     withheld,
 )
 from archiver.catalog import Catalog
@@ -211,7 +212,7 @@ def restore(
     `DigestMismatchError`, what `Restored.resume` raises, and whatever a stage finds wrong.
     """
     replaced = run if force else None
-    handover.check_target(into, replaced)
+    target.check(into, replaced)
     progress, now, resolve = progress or Silent(), now or datetime.now(UTC), resolve or {}
     planned = _planned(run, setup, at, previous, accept, resolve, True, now)
     report = planned.report
@@ -219,7 +220,7 @@ def restore(
     _refuse(report, but=gate.EFFECTS if unlisted else "")  # those are looked for in the bundle first
     if claim:
         claiming.check_possible(run, planned.end, setup, now)
-    with handover.target(into) as scratch:
+    with target.beside(into) as scratch:
         unpacked = scratch.path / "bundle"
         with choosing.advising(report.record, setup):
             found = saved.fetch(report.record, setup, unpacked, progress)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from archiver import handover
+from archiver import target
 from archiver.errors import AlreadyExistsError, ArchiverError, InputNotFoundError, StoreFullError
 from archiver.handover import native_paths
 from archiver.model import Transcript, TranscriptPart
@@ -48,15 +48,12 @@ def test_a_safe_and_free_name_is_kept() -> None:
 
 def hand_over(into: Path) -> None:
     """The last step of a restore, with a folder of two files and one below."""
-    with handover.target(into) as scratch:
+    with target.beside(into) as scratch:
         out = scratch.path / "out"
         (out / "transcript").mkdir(parents=True)
         for name in ("report.json", "zero", "transcript/a"):
             (out / name).write_text(name)
-        try:
-            handover._rename(out, into)
-        except OSError as error:
-            raise handover._failed(into, error) from error
+        target.appear(out, into, scratch)
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, into: Path, code: int) -> None:
@@ -134,7 +131,7 @@ def test_parents_stay_when_it_works_or_somebody_else_uses_them(tmp_path: Path) -
     assert (tmp_path / "a/b/new/report.json").exists()
 
     def fail() -> None:
-        with handover.target(tmp_path / "c/d/e/new"):
+        with target.beside(tmp_path / "c/d/e/new"):
             (tmp_path / "c/mine").write_text("x")
             raise KeyboardInterrupt
 
