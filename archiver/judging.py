@@ -13,6 +13,7 @@ from archiver.catalog import Chain
 from archiver.model import Record
 from archiver.model.report import Blocker, ProbeVerdict, RestoreReport
 from archiver.rollback import ROLLBACK, Standing
+from archiver.setup.remote import store_options
 
 if TYPE_CHECKING:
     from archiver.config.settings import FreshnessSettings
@@ -92,6 +93,7 @@ def _world(
         timeout=settings.timeout.total_seconds(),
         network=network,
         hosts=settings.hosts,
+        aws=store_options(setup.settings).aws,
         environ=dict(os.environ),
         current=current or _current(settings),
         budget=record.budget,
