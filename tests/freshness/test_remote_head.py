@@ -56,7 +56,8 @@ class _Backend(BaseHTTPRequestHandler):
         environ = {
             "PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": str(self.owner.folder),
             "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": parts.path, "QUERY_STRING": parts.query,
-            "REQUEST_METHOD": self.command, "CONTENT_TYPE": self.headers.get("Content-Type", ""), "CONTENT_LENGTH": str(len(body)),
+            "REQUEST_METHOD": self.command, "CONTENT_LENGTH": str(len(body)),
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
             "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""), "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_COUNT": "2", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",
             "GIT_CONFIG_KEY_1": "protocol.version", "GIT_CONFIG_VALUE_1": self.owner.newest,
