@@ -6,7 +6,6 @@ the error says how to ask, and what it would cost.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from archiver.gone import newest_whole
 from archiver.model import Record
 from archiver.rollback import Standing
 from archiver.safetext import shorten
+from archiver.shellwords import run_word
 from archiver.witness import moment
 
 if TYPE_CHECKING:
@@ -201,13 +201,19 @@ def _advise(error: ArchiverError, run: str, damaged: int, setup: Setup) -> None:
         found = newest_whole([link.record for link in links if link.record.bundle is not None], setup)
         if found is None:
             return
-        price = lost(Chain(run, beginning.links, beginning.newest), found, setup, MAX_ADVISED)
+        price = lost(
+            Chain(run, beginning.links, beginning.newest, beginning.remarks), found, setup, MAX_ADVISED
+        )
     except ArchiverError:  # what is wrong is said already; this only says what else could be done
         return
-    name = f"-- {shlex.quote(run)}" if run.startswith("-") else shlex.quote(run)
+    command = f"`archiver restore --at {found.seq} {run_word(run)}`"
+    cost = f"lost by that: {'; '.join(price)}"
+    usual = "" if error.remedy in (None, DamagedError.usual_remedy) else error.remedy
+    if usual and command in usual:
+        error.remedy = f"{usual}; {cost}"
+        return
     advice = (
-        f"`archiver restore --at {found.seq} {name}`, with the flags of this call, takes checkpoint "
-        f"{found.seq}, the newest before it that is whole; lost by that: {'; '.join(price)}"
+        f"{command}, with the flags of this call, takes checkpoint {found.seq}, the newest before it that is "
+        f"whole; {cost}"
     )
-    usual = None if error.remedy == DamagedError.usual_remedy else error.remedy
     error.remedy = f"{usual}; or {advice}" if usual else f"{advice}. Or bring the object back from a copy"

@@ -6,7 +6,6 @@ seen, never less.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -23,6 +22,7 @@ from archiver.errors import (
     RolledBackError,
 )
 from archiver.model import Record
+from archiver.shellwords import run_word
 from archiver.witness import Seen, fork, moment
 
 if TYPE_CHECKING:
@@ -180,13 +180,13 @@ class Sight:
         if writing:
             others = "or save under another --run-id; "
         elif newest:
-            others = f"`archiver restore --accept {ROLLBACK} {_argument(self.run)}` takes what is there; "
+            others = f"`archiver restore --accept {ROLLBACK} {run_word(self.run)}` takes what is there; "
         return RolledBackError(
             f"run {self.run}: the store was rolled back or its end removed: {has}, but record {seen.seq} was "
             f"seen on {moment(seen.seen_at)}, as {self._where()} remembers",
             remedy="look for the missing records in a copy of the store or among older versions of its "
             f"objects, and who could delete them; {others}if they were removed on purpose: "
-            f"`archiver witness forget {_argument(self.run)}`",
+            f"`archiver witness forget {run_word(self.run)}`",
         )
 
     def _expired(self, now: datetime) -> bool:
@@ -255,7 +255,3 @@ def _remember(setup: Setup, record: Record, sha256: str, now: datetime) -> tuple
 
 def _words(seen: Seen) -> str:
     return f"record {seen.seq} was seen on {moment(seen.seen_at)}"
-
-
-def _argument(run: str) -> str:
-    return f"-- {shlex.quote(run)}" if run.startswith("-") else shlex.quote(run)
