@@ -99,14 +99,27 @@ def test_a_line_of_the_harness_without_content_goes(scratch: Scratch) -> None:
     items = [*chat_messages(1), {"role": "session_meta"}]
     mended, report = mend(items, scratch)
     assert mended == items[:-1]
-    assert [(action.code, action.action) for action in report.actions] == [("empty_text", "dropped")]
+    assert [(action.code, action.action) for action in report.actions] == [("bad_role", "mended")]
 
 
-def test_what_a_harness_said_in_a_role_of_its_own_is_left_and_told(scratch: Scratch) -> None:
+def test_what_a_harness_said_in_a_role_of_its_own_goes_and_is_told(scratch: Scratch) -> None:
     items = [*chat_messages(1), {"role": "exit", "content": "Submitted"}]
     mended, report = mend(items, scratch)
-    assert mended == items
-    assert [left.code for left in report.left] == ["bad_order"]
+    assert mended == items[:-1]
+    assert [(action.code, action.item) for action in report.actions] == [("bad_role", len(items) - 1)]
+
+
+@pytest.mark.parametrize("role", ["exit", "approval"])
+def test_a_call_that_ends_a_run_by_design_stays_open(role: str, scratch: Scratch) -> None:
+    items = write([bash("a"), bash("b")], CHAT).items[:-1]
+    ended = [*items, {"role": role, "content": "Submitted"}]
+    mended, report = mend(ended, scratch)
+    assert mended == ended
+    assert [(left.code, left.item) for left in report.left] == [("bad_role", len(items))]
+    went_on = [*ended, {"role": "user", "content": "go on"}]
+    mended, report = mend(went_on, scratch)
+    assert {action.code for action in report.actions} == {"bad_role", "unanswered_call"}
+    assert [item["role"] for item in mended[-3:]] == ["assistant", "tool", "user"]
 
 
 def test_results_are_never_moved_to_another_conversation(scratch: Scratch) -> None:

@@ -2,82 +2,115 @@
 
 Results follow directly on the message with their calls, in any order, before a message of another role. An id
 counts within its message only: models use ids again, and the API takes that.
+
+Of the ways to be invalid some cannot occur here: the API takes any order of roles, messages have no links, no
+version and no reasoning that must have a follower, and what changed in a thought only its provider could say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from archiver.transcripts import chat_message
-from archiver.transcripts.checks import form_problems, is_empty_text, without_surrogates
+from archiver.transcripts.chat_checks import said_problems, seal_problems
 from archiver.transcripts.dialect import Facts, Problem
+from archiver.transcripts.openai_limits import Pictures
+from archiver.transcripts.pairing import DOUBLED
+
+_ENDS: Final = frozenset({"exit", "approval"})
+"""Roles by which a harness says that the calls ahead of them stay open: it submitted, or a person decides."""
+_BY_DESIGN: Final = "the call ahead of it stays open by design, and nothing is to follow"
 
 
 @dataclass(slots=True)
 class _Open:
-    """How often an id stands among the calls of the last message, and how many results came for it."""
+    """The calls of one message with one id, and the results that came for them, by item."""
 
-    asked: int = 0
-    given: int = 0
+    home: int
+    asked: list[Any] = field(default_factory=list)
+    """What each of them calls: those that say the same are one call, written twice."""
+    given: list[int] = field(default_factory=list)
 
 
 class ChatJudge:
-    """Takes in the messages of one file in order; memory grows with the number of calls only."""
+    """Takes in the messages of one file in order; memory grows with calls and pictures only."""
 
     def __init__(self) -> None:
         self._found: list[Problem] = []
         self._home = -1
         self._open: dict[str, _Open] = {}
-        self._late: dict[str, int] = {}
-        """Calls that were not answered in time, with the items they stand in."""
+        self._late: dict[str, _Open] = {}
+        """Calls that were not answered in time."""
         self._early: dict[str, int] = {}
         """Results without a call just ahead of a message that may hold it, with their items."""
         self._answered: set[str] = set()
         self._free: set[str] = set()
         """Calls that may be answered here, but need not be."""
+        self._exit: Problem | None = None
+        """The message just now, of a role by which a harness ends a run."""
+        self._pictures = Pictures()
 
     def see(self, index: int, item: Any, facts: Facts) -> None:
         """Take in the next message."""
         if facts.starts:
             self._end()
             return
+        self._go_on()
         if facts.role == "assistant":
             self._close()
-            self._call(index, facts)
+            self._call(index, item, facts)
         elif facts.role == "tool":
             for result in facts.results:
                 self._result(index, result.call_id)
         elif facts.role != "meta":
             self._close()
             self._drop_early(kept=())
-        self._found += _said_problems(index, item, facts)
+        self._alone(index, item, facts)
 
     def problems(self) -> list[Problem]:
         """Everything that is wrong, by item, once all was seen."""
         self._end()
         return sorted(self._found, key=lambda problem: problem.item)
 
-    def _call(self, index: int, facts: Facts) -> None:
+    def _alone(self, index: int, item: Any, facts: Facts) -> None:
+        """What there is to say of the message by itself."""
+        for problem in said_problems(index, item, facts):
+            if problem.code == "bad_role" and isinstance(item, dict) and item.get("role") in _ENDS:
+                self._exit = problem
+            else:
+                self._found.append(problem)
+        with suppress(RecursionError):  # what is nested so deeply was told already
+            self._found += seal_problems(index, item)
+        for path, size in chat_message.pictures(item):
+            self._pictures.see(index, path, size)
+
+    def _go_on(self) -> None:
+        """Something follows, so what stood here just now ended nothing."""
+        if self._exit is not None:
+            self._found.append(self._exit)
+            self._exit = None
+
+    def _call(self, index: int, item: Any, facts: Facts) -> None:
         self._home = index
         for call in facts.calls:
             if call.answered_elsewhere:
                 self._free.add(call.id)
-                continue
-            if call.id in self._open:
-                self._add("duplicate_call", index, call.id, "a second call with this id in one message")
-            self._open.setdefault(call.id, _Open()).asked += 1
+            else:
+                said = (call.name, call.arguments)
+                self._open.setdefault(call.id, _Open(index)).asked.append(said)
         self._drop_early(kept=self._open)
 
     def _result(self, index: int, call_id: str) -> None:
-        open_call = self._open.get(call_id)
-        if open_call is not None and open_call.given < open_call.asked:
-            open_call.given += 1
+        open_call, late = self._open.get(call_id), self._late.get(call_id)
+        if open_call is not None and len(open_call.given) < len(open_call.asked):
+            open_call.given.append(index)
             self._answered.add(call_id)
-        elif open_call is None and call_id in self._late:
+        elif open_call is None and late is not None and len(late.given) < len(late.asked):
+            late.given.append(index)
             detail = "the result does not follow the message with its call"
-            self._misplaced(index, call_id, detail, self._late.pop(call_id))
+            self._misplaced(index, call_id, detail, late.home)
         elif call_id in self._free:
             self._free.remove(call_id)
             self._answered.add(call_id)
@@ -95,11 +128,14 @@ class ChatJudge:
             if one.given:
                 if early is not None:
                     self._add("duplicate_result", early, call_id, "the call has a result behind it")
-            elif early is not None:
+                self._doubled(call_id, one)
+                continue
+            self._give_up(call_id)
+            if early is not None:
                 self._misplaced(early, call_id, "the result stands ahead of its call", self._home)
-            else:
-                self._give_up(call_id)
-                self._late[call_id] = self._home
+                one.given.append(early)
+            if len(one.given) < len(one.asked):
+                self._late[call_id] = one
         self._open.clear()
 
     def _drop_early(self, kept: Any) -> None:
@@ -108,17 +144,53 @@ class ChatJudge:
 
     def _give_up(self, call_id: str) -> None:
         """No result is waited for any more, of a call that was not answered in time."""
-        if (home := self._late.pop(call_id, None)) is not None:
-            self._add("unanswered_call", home, call_id, "no result came for this call")
+        late = self._late.pop(call_id, None)
+        if late is None:
+            return
+        if not late.given:
+            self._add("unanswered_call", late.home, call_id, "no result came for this call")
+        self._doubled(call_id, late)
+
+    def _doubled(self, call_id: str, calls: _Open) -> None:
+        """Tell of calls that share an id; results come in their order, or nobody knows whose they are."""
+        asked, given = calls.asked, calls.given
+        for number in range(1, len(asked)):
+            again = len(given) < len(asked) and asked[number] in asked[:number]
+            known = again or len(given) in (0, len(asked))
+            self._found.append(
+                Problem(
+                    "duplicate_call",
+                    calls.home,
+                    "the same call, written twice" if again else "a second call with this id in one message",
+                    call_id,
+                    beyond=None if known else DOUBLED,
+                    occurrence=number,
+                    answers=((given[number], 0),) if number < len(given) else (),
+                    again=again,
+                )
+            )
 
     def _end(self) -> None:
         """Nothing more comes of this conversation."""
+        self._ended_by_design()
         self._close()
         self._drop_early(kept=())
         for call_id in list(self._late):
             self._give_up(call_id)
         self._answered.clear()
         self._free.clear()
+        self._found += self._pictures.over()
+
+    def _ended_by_design(self) -> None:
+        """Calls ahead of the word of a harness that the run is over, or that a person decides, stay open."""
+        if self._exit is None:
+            return
+        waiting = [call_id for call_id, one in self._open.items() if not one.given]
+        for call_id in waiting:
+            del self._open[call_id]
+        beyond = _BY_DESIGN if waiting else None
+        self._found.append(Problem("bad_role", self._exit.item, self._exit.detail, beyond=beyond))
+        self._exit = None
 
     def _misplaced(self, index: int, call_id: str, detail: str, home: int) -> None:
         self._found.append(Problem("misplaced_result", index, detail, call_id, home=home))
@@ -126,48 +198,3 @@ class ChatJudge:
 
     def _add(self, code: str, index: int, call_id: str, detail: str) -> None:
         self._found.append(Problem(code, index, detail, call_id))  # type: ignore[arg-type]  # a word of the list
-
-
-def _said_problems(index: int, item: Any, facts: Facts) -> Iterator[Problem]:
-    """What is wrong with one message by itself."""
-    if not isinstance(item, dict):
-        yield Problem("bad_order", index, "this is no message")
-        return
-    if facts.role == "meta" and not chat_message.says_nothing(item):
-        yield Problem("bad_order", index, "the API does not know this role")
-    elif facts.role != "tool" and chat_message.says_nothing(item):
-        yield Problem("empty_text", index, "the message has no content")
-    elif facts.role == "tool" and item.get("content") in (None, []):
-        yield Problem("empty_text", index, "the result has no content")
-    elif item.get("tool_calls") == []:
-        yield Problem("empty_text", index, "the list of calls is empty")
-    elif facts.role != "tool" and _has_empty_text(item.get("content")):
-        yield Problem("empty_text", index, "a text part is empty or only white space")
-    if any(not isinstance(entry, dict) or not entry.get("id") for entry in _listed(item)):
-        yield Problem("unanswerable_call", index, "a call has no id", "")
-    yield from form_problems(index, item, facts)
-
-
-def with_sound_text(item: Any) -> Any | None:
-    """The message without what `ChatJudge` finds wrong with its texts; None when nothing would be left."""
-    if not isinstance(item, dict):
-        return without_surrogates(item)
-    role, made = chat_message.role_of(item), item
-    if role == "tool":
-        made = {**item, "content": ""} if item.get("content") in (None, []) else item
-    elif chat_message.says_nothing(item):
-        return None
-    elif _has_empty_text(item.get("content")):
-        made = {**item, "content": [part for part in item["content"] if not is_empty_text(part)] or None}
-    if made.get("tool_calls") == []:
-        made = {key: value for key, value in made.items() if key != "tool_calls"}
-    return without_surrogates(made)
-
-
-def _has_empty_text(content: Any) -> bool:
-    return isinstance(content, list) and any(map(is_empty_text, content))
-
-
-def _listed(item: dict[str, Any]) -> list[Any]:
-    listed = item.get("tool_calls")
-    return listed if isinstance(listed, list) else []

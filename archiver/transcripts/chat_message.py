@@ -8,7 +8,7 @@ are compatible with it add to them (DeepSeek, OpenRouter, LiteLLM). A *message* 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from archiver import jsonio
@@ -41,6 +41,7 @@ _LEGACY: Final = "function_call:"
 _SERVER_CALL: Final = "srvtoolu_"
 """Begins ids of calls that the provider answered itself, which a proxy shows among the others."""
 _DATA_URL = re.compile(r"data:([!-+\--~]{0,200}?)(?:;[!-+\--~]{1,200}?)?;base64,", re.IGNORECASE)
+_CALLED: Final = ("function", "custom")
 _PART_LISTS: Final = ("content", "images")
 _URLS: Final[tuple[Path, ...]] = (
     ("image_url", "url"),
@@ -48,6 +49,7 @@ _URLS: Final[tuple[Path, ...]] = (
     ("video_url", "url"),
     ("file", "file_data"),
 )
+_SHOWN: Final[tuple[Path, ...]] = (*_URLS, ("input_audio", "data"))
 
 
 def role_of(item: Any) -> Role:
@@ -111,6 +113,44 @@ def result(item: Any) -> ToolResult | None:
         own = _LEGACY + name if isinstance(name, str) else None
     text = "\n".join(texts(item.get("content")))
     return ToolResult(own if isinstance(own, str) else "", text, failed(text))
+
+
+def renamed_call(item: dict[str, Any], call_id: str, new_id: str | None, occurrence: int) -> dict[str, Any]:
+    """The message with another id for one of its calls with that id, or without that call."""
+    listed = item.get("tool_calls")
+    places = [
+        place
+        for place, entry in enumerate(listed if isinstance(listed, list) else ())
+        if isinstance(entry, dict) and entry.get("id") == call_id
+    ]
+    if not isinstance(listed, list) or occurrence >= len(places):
+        return item
+    place = places[occurrence]
+    new = [] if new_id is None else [{**listed[place], "id": new_id}]
+    return {**item, "tool_calls": [*listed[:place], *new, *listed[place + 1 :]]}
+
+
+def renamed_tool(item: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """The message with other names for the tools that it calls, or of which it is a result."""
+    made = item
+    for path in _named(item):
+        new = names.get(at(item, path))
+        if new is not None:
+            made = put(made, path, new)
+    return made
+
+
+def _named(item: dict[str, Any]) -> Iterator[Path]:
+    """Where a message holds the name of a tool as a text."""
+    listed = item.get("tool_calls")
+    called = range(len(listed) if isinstance(listed, list) else 0)
+    places: list[Path] = [("tool_calls", place, kind, "name") for place in called for kind in _CALLED]
+    places.append(("function_call", "name"))
+    if role_of(item) == "tool":
+        places += [("name",), ("tool_name",)]
+    for path in places:
+        if isinstance(at(item, path), str):
+            yield path
 
 
 def answer(call: Call, text: str) -> dict[str, Any]:
@@ -183,6 +223,17 @@ def _in_part(part: dict[str, Any], place: Path) -> Iterator[Blob]:
     if isinstance(sound, dict) and isinstance(sound.get("data"), str):
         kind = sound.get("format")
         yield Blob((*place, "input_audio", "data"), f"audio/{kind}", sound["data"])
+
+
+def pictures(item: Any) -> Iterator[tuple[Path, int]]:
+    """Where a message shows the model something that is no text, and the size of its base64 if it is here."""
+    content = item.get("content") if isinstance(item, dict) else None
+    for index, part in enumerate(content if isinstance(content, list) else ()):
+        for path in _SHOWN if isinstance(part, dict) else ():
+            found = at(part, path)
+            if isinstance(found, str):
+                here = found.startswith("data:") or path[0] in ("file", "input_audio")
+                yield ("content", index, *path), len(found) if here else 0
 
 
 def data_of(url: str) -> tuple[str, str | None]:

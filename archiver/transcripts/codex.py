@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from archiver.transcripts import codex_events, codex_lines, responses_edits
+from archiver.transcripts import codex_events, codex_judge, codex_lines, responses_edits
+from archiver.transcripts.codex_judge import RolloutJudge
 from archiver.transcripts.dialect import Blob, Call, Facts, Path, Problem
 from archiver.transcripts.places import at, put
 from archiver.transcripts.responses_dialect import ResponsesDialect
@@ -35,8 +36,9 @@ class Codex(ResponsesDialect):
         return codex_lines.opaque(path, item)
 
     def problems(self, items: Iterator[Any]) -> list[Problem]:
-        judge = ItemsJudge()
+        judge, rollout = ItemsJudge(), RolloutJudge()
         for index, item in enumerate(items):
+            rollout.see(index, item)
             judge.texts(index, item)
             provider = codex_lines.provider(item)
             if provider is not None:
@@ -46,10 +48,10 @@ class Codex(ResponsesDialect):
                 judge.waiting.add(call)
             whole = not self.facts(item).boundary
             if not whole:
-                judge.boundary()
+                judge.boundary(sent=False)
             for place in self.places(item):
-                judge.see(index, at(item, place), whole=whole)
-        return judge.problems()
+                judge.see(index, at(item, place), place=place, whole=whole)
+        return sorted((*rollout.problems(), *judge.problems()), key=lambda problem: problem.item)
 
     def fold(self, item: Any) -> Any:
         event = codex_lines.event_of(item)
@@ -75,18 +77,21 @@ class Codex(ResponsesDialect):
 
     def error_results(self, calls: Sequence[Call], after: Any, text: Any, *, is_error: bool = True) -> Any:
         answer = responses_edits.answer(calls[0], text, is_error=is_error, local_shell="function_call_output")
-        return _line(answer, after, step=1)
+        return _line(answer, after)
 
     def user_note(self, text: str, before: Any) -> Any:
-        content = [{"type": "input_text", "text": text}]
-        return _line({"type": "message", "role": "user", "content": content}, before, step=0)
+        """What a lost beginning needs here: the head of the session, or in a flat file what was said."""
+        if codex_lines.payload_of(before) is not None:
+            return codex_judge.head(text, before)
+        return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+
+    def numbered(self, item: Any, before: Any) -> Any:
+        return codex_judge.numbered(item, before)
 
 
-def _line(item: dict[str, Any], beside: Any, *, step: int) -> dict[str, Any]:
-    """A line for a new item, at the time of the line beside it; flat if that one is."""
-    if codex_lines.payload_of(beside) is None:
+def _line(item: dict[str, Any], after: Any) -> Any:
+    """A line for a new item, at the time of the line before it; flat if that one is."""
+    if codex_lines.payload_of(after) is None:
         return item
-    line: dict[str, Any] = {"timestamp": beside.get("timestamp")}
-    if type(beside.get("ordinal")) is int:  # a version that numbers its lines resumes only from such
-        line["ordinal"] = beside["ordinal"] + step
-    return {**line, "type": "response_item", "payload": item}
+    line = {"timestamp": after.get("timestamp"), "type": "response_item", "payload": item}
+    return codex_judge.numbered(line, after)

@@ -167,6 +167,10 @@ class DialectDefaults:
         """The item in a role its provider knows, mending a `bad_role`; None where it goes altogether."""
         return item
 
+    def numbered(self, item: Any, before: Any) -> Any:
+        """The item with a number beyond that of the item before it, in a format that numbers its items."""
+        return item
+
     def renamed(self, item: Any, new_id: str | None) -> Any | None:
         """The item with another id of its own (the first that `link` gives); with None it goes."""
         return item
@@ -248,6 +252,9 @@ class Dialect(Protocol):
 
     def with_sound_role(self, item: Any) -> Any | None:
         """The item in a role its provider knows, or None."""
+
+    def numbered(self, item: Any, before: Any) -> Any:
+        """The item with a number beyond that of the item before it."""
 
     def renamed(self, item: Any, new_id: str | None) -> Any | None:
         """The item with another id of its own."""

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from archiver.transcripts import chat_exchange, chat_message, chat_sealed
-from archiver.transcripts.chat_judge import ChatJudge, with_sound_text
+from archiver.transcripts.chat_checks import with_sound_role, with_sound_text
+from archiver.transcripts.chat_judge import ChatJudge
 from archiver.transcripts.dialect import Blob, Call, DialectDefaults, Facts, Path, Problem, Results
 from archiver.transcripts.outcome import failed
 from archiver.transcripts.sealed import UNKNOWN
@@ -118,3 +119,20 @@ class OpenAIChat(DialectDefaults):
 
     def user_note(self, text: str, before: Any) -> Any:
         return {"role": "user", "content": text}
+
+    def renamed_call(self, item: Any, call_id: str, new_id: str | None, occurrence: int = 0) -> Any:
+        return (
+            chat_message.renamed_call(item, call_id, new_id, occurrence) if isinstance(item, dict) else item
+        )
+
+    def renamed_result(self, item: Any, call_id: str, new_id: str, occurrence: int = 0) -> Any:
+        result = chat_message.result(item)
+        if result is None or result.call_id != call_id or occurrence:
+            return item
+        return {**item, "tool_call_id": new_id}
+
+    def renamed_tool(self, item: Any, names: Mapping[str, str]) -> Any:
+        return chat_message.renamed_tool(item, names) if isinstance(item, dict) else item
+
+    def with_sound_role(self, item: Any) -> Any | None:
+        return with_sound_role(item)

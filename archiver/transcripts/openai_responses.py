@@ -50,7 +50,7 @@ class OpenAIResponses(ResponsesDialect):
                 )
             elif kind_of(item) in SEALED - {"reasoning"}:
                 # What precedes a compaction may be left out of a request, so nothing in it is missed.
-                judge.boundary()
+                judge.boundary(sent=True)
                 judge.see(index, item)
             else:
                 judge.see(index, item)

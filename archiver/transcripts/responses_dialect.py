@@ -10,6 +10,7 @@ from archiver.transcripts import responses_edits as edits
 from archiver.transcripts.checks import without_surrogates
 from archiver.transcripts.dialect import Blob, Call, DialectDefaults, Path, Results
 from archiver.transcripts.places import at, put
+from archiver.transcripts.responses_checks import with_sound_role, with_sound_text
 from archiver.transcripts.responses_items import REASONING, RESULTS, kind_of, result_id
 
 Change = Callable[[Any], Any | None]
@@ -60,18 +61,44 @@ class ResponsesDialect(DialectDefaults):
         return next((one for one in inner if _answers(one, call_id)), "")
 
     def without_result(self, item: Any, call_id: str, occurrence: int = 0) -> Any | None:
+        return self._one_of(item, lambda one: _answers(one, call_id), occurrence, lambda _: None)
+
+    def with_sound_text(self, item: Any) -> Any | None:
+        return self._changed(without_surrogates(item), with_sound_text)
+
+    def renamed_call(self, item: Any, call_id: str, new_id: str | None, occurrence: int = 0) -> Any | None:
+        def new(one: Any) -> Any | None:
+            return None if new_id is None else edits.with_call_id(one, new_id)
+
+        return self._one_of(item, lambda one: edits.is_call(one, call_id), occurrence, new)
+
+    def renamed_result(self, item: Any, call_id: str, new_id: str, occurrence: int = 0) -> Any:
+        def new(one: Any) -> Any:
+            return edits.with_call_id(one, new_id)
+
+        return self._one_of(item, lambda one: _answers(one, call_id), occurrence, new)
+
+    def renamed_tool(self, item: Any, names: Mapping[str, str]) -> Any:
+        return self._changed(item, lambda one: edits.renamed_tool(one, names))
+
+    def renamed(self, item: Any, new_id: str | None) -> Any | None:
+        """An item needs no id, and one that the provider did not give it would refuse: there is none then."""
+        return self._changed(item, lambda one: None if new_id is None else edits.without_id(one))
+
+    def with_sound_role(self, item: Any) -> Any | None:
+        return self._changed(item, with_sound_role)
+
+    def _one_of(self, item: Any, which: Callable[[Any], bool], occurrence: int, new: Change) -> Any | None:
+        """The item with that one changed of the Responses items inside that are `which`."""
         left = occurrence + 1
 
         def change(one: Any) -> Any | None:
             nonlocal left
-            left -= _answers(one, call_id)
-            return None if _answers(one, call_id) and left == 0 else one
+            found = which(one)
+            left -= found
+            return new(one) if found and left == 0 else one
 
         return self._changed(item, change)
-
-    def with_sound_text(self, item: Any) -> Any | None:
-        sound = without_surrogates(item)
-        return self._changed(sound, _with_sound_name)
 
     def _changed(self, item: Any, change: Change) -> Any | None:
         """The item with its Responses items changed, without those that go; None when nothing is left."""
@@ -94,9 +121,3 @@ class ResponsesDialect(DialectDefaults):
 def _answers(one: Any, call_id: str) -> bool:
     kind = kind_of(one)
     return kind in RESULTS and result_id(one, kind) == call_id
-
-
-def _with_sound_name(one: Any) -> Any:
-    """The item with a tool's name that holds nothing but its characters."""
-    name = one.get("name") if isinstance(one, dict) else None
-    return {**one, "name": name.replace("\0", "")} if isinstance(name, str) and "\0" in name else one

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from archiver.transcripts.dialect import Blob, Call, Path
 from archiver.transcripts.outcome import failed
 from archiver.transcripts.places import at, put
-from archiver.transcripts.responses_items import ANSWERS, RESULTS, kind_of
+from archiver.transcripts.responses_items import ANSWERS, RESULTS, TEXTUAL, call_id, kind_of, text_of
 
 _DATA_URL: Final = re.compile(r"data:([A-Za-z0-9.+/-]{1,100})(?:;[A-Za-z0-9=._-]{1,100})*;base64,")
 _PICTURES: Final = {
@@ -19,6 +19,8 @@ _PICTURES: Final = {
 }
 _HOLDERS: Final = RESULTS | {"message", "code_interpreter_call", "image_generation_call"}
 _GENERATED: Path = ("result",)
+_ALIKE: Final = frozenset({ANSWERS["function_call"], ANSWERS["custom_tool_call"]})
+"""Results of which one becomes the other by its name alone."""
 
 
 def with_output(item: Any, text: str) -> Any:
@@ -47,9 +49,14 @@ def answer(
     `local_shell` is the kind of item that answers a local shell. Nothing can answer a `computer_call`, whose
     result has to be a picture.
     """
-    if kind_of(content) in RESULTS:
-        return dict(content)
     kind = local_shell if call.kind == "local_shell_call" else ANSWERS.get(call.kind, "function_call_output")
+    held = kind_of(content)
+    if held in RESULTS:
+        if held in (kind, local_shell) or not {held, kind} <= TEXTUAL:
+            return dict(content)
+        if {held, kind} <= _ALIKE:
+            return {**content, "type": kind}
+        content = text_of(content.get("output"))
     own = "id" if kind == ANSWERS["local_shell_call"] else "call_id"
     made: dict[str, Any] = {"type": kind, own: call.id}
     if kind == ANSWERS["tool_search_call"]:
@@ -58,6 +65,29 @@ def answer(
         made["status"] = "failed"
     text = f"Error: {content}" if is_error and not failed(str(content)) else content
     return {**made, "output": _shell_output(text, None) if _of_shell(kind) else text}
+
+
+def is_call(item: Any, own: str) -> bool:
+    """True for a call with that id, of a kind that waits for a result."""
+    kind = kind_of(item)
+    return kind in ANSWERS and call_id(item, kind) == own
+
+
+def with_call_id(item: Mapping[str, Any], new: str) -> dict[str, Any]:
+    """The call or result with another id by which the two know each other."""
+    return {**item, ("call_id" if isinstance(item.get("call_id"), str) else "id"): new}
+
+
+def without_id(item: Mapping[str, Any]) -> dict[str, Any]:
+    """The item without an id of its own."""
+    return {key: value for key, value in item.items() if key != "id"}
+
+
+def renamed_tool(item: Any, names: Mapping[str, str]) -> Any:
+    """The call, or the result, with another name of its tool."""
+    kind = kind_of(item)
+    name = item.get("name") if kind in ANSWERS or kind in RESULTS else None
+    return {**item, "name": names[name]} if isinstance(name, str) and name in names else item
 
 
 def blobs(item: Any) -> Iterator[Blob]:

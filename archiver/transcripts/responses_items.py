@@ -26,6 +26,8 @@ ANSWERS: Final = {
 }
 """Each call that waits for a result, and the kind of item that is one."""
 RESULTS: Final = frozenset(ANSWERS.values())
+TEXTUAL: Final = RESULTS - {ANSWERS["tool_search_call"], ANSWERS["computer_call"]}
+"""Kinds of results that hold a text, so that one can be made of another."""
 WAITING: Final = "mcp_approval_request"
 HOSTED: Final = frozenset(
     {

@@ -1,52 +1,76 @@
-"""What is wrong with a list of Responses items: pairing by `call_id`, reasoning and what follows it, texts.
+"""What is wrong with a list of Responses items: pairing by `call_id`, reasoning and what follows it, copies.
 
 A result may stand anywhere behind its call. Pairing starts anew at a compaction: what precedes one the model
 never sees again, so a call that stayed open there is no problem.
+
+Of the ways to be invalid some cannot occur here: the API takes any order of roles and items have no links and
+no version. That reasoning was changed nobody can see who cannot open it.
 """
 
 from __future__ import annotations
 
-import re
-from array import array
+from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
-from archiver.transcripts.checks import sound
-from archiver.transcripts.dialect import Problem
+from archiver.transcripts.dialect import Path, Problem
+from archiver.transcripts.openai_limits import Pictures
+from archiver.transcripts.pairing import DOUBLED
+from archiver.transcripts.responses_checks import item_problems, text_problems
+from archiver.transcripts.responses_edits import blobs
 from archiver.transcripts.responses_items import (
     ANSWERS,
     HOSTED,
     REASONING,
     RESULTS,
-    SEALED,
+    TEXTUAL,
     call_id,
     kind_of,
     result_id,
 )
-from archiver.transcripts.responses_sealed import is_broken
 
 _FOLLOWERS = ANSWERS.keys() | HOSTED | {"item_reference"}
 """Beside messages of the model, what can follow reasoning."""
-_PICTURE = "computer_call"
-_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_PICTURE = ANSWERS["computer_call"]
 _Pair = tuple[str, str]
 """The kind of a result and its call id: a result of another kind answers nothing."""
+_Given = tuple[int, int]
+"""A result by the transcript's item, and which of that item's results with its id it is."""
+_OTHER_KIND: Final = "the result is of another kind than its call takes"
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call, which results it takes, and the one that it got."""
+
+    index: int
+    occurrence: int
+    kinds: tuple[str, ...]
+    item: Mapping[str, Any]
+    overlaps: bool
+    """True where an earlier call with this id was open yet."""
+    given: _Given | None = None
 
 
 class ItemsJudge:
-    """Takes in items in order; memory grows with the number of calls since the last compaction."""
+    """Takes in items in order; memory grows with the number of items since the last compaction."""
 
     def __init__(self) -> None:
         self._found: list[Problem] = []
-        self._called: dict[_Pair, int] = {}
-        self._open: dict[str, int] = {}
-        self._answered: set[str] = set()
-        self._early: dict[_Pair, list[int]] = {}
-        self._reasoning: list[int] = []
-        self._hanging: dict[_Pair, list[int]] = {}
+        self._calls: dict[str, list[_Call]] = {}
+        self._early: dict[_Pair, list[_Given]] = {}
+        self._reasoning: list[tuple[int, Any]] = []
+        self._hanging: dict[_Pair, list[tuple[int, Any]]] = {}
         """Reasoning ahead of a result without a call: the call was what followed it, or comes later."""
         self._foreign: list[int] = []
-        self._broken = array("Q")
+        self._ids: dict[str, Any] = {}
+        """Items of the model by their own ids."""
+        self._here: Counter[_Pair] = Counter()
+        """How often a kind of item with a call id was seen in the transcript's item of now."""
+        self._index = -1
+        self._sealed: list[Problem] = []
+        self._pictures = Pictures()
         self._calls_elsewhere = self._results_elsewhere = False
         self.waiting: set[str] = set()
         """Ids of calls for which a person was asked: one that is still open waits, and is no problem."""
@@ -56,17 +80,23 @@ class ItemsJudge:
     def start(self, *, calls_elsewhere: bool, results_elsewhere: bool) -> None:
         """Another list begins; its results may have their calls in what is not here, or its calls theirs."""
         self._end()
-        self.boundary()
+        self.boundary(sent=False)
         self._calls_elsewhere = calls_elsewhere
         self._results_elsewhere = results_elsewhere
 
-    def see(self, index: int, item: Any, *, whole: bool = True) -> None:
-        """Take in the next item, which stands in the transcript's item `index`, and is the `whole` of it."""
+    def see(self, index: int, item: Any, *, place: Path = (), whole: bool = True) -> None:
+        """Take in the next item, at `place` of the transcript's item `index`; it may be the `whole` of it."""
         kind = kind_of(item)
+        if index != self._index:
+            self._here.clear()
+            self._index = index
+        for problem in item_problems(index, item):
+            (self._sealed if problem.code == "broken_seal" else self._found).append(problem)
         if whole:
             self._follow(index, item, kind)
-        if kind in SEALED and is_broken(item.get("encrypted_content")):
-            self._broken.append(index)
+            self._twice(index, item, kind)
+        for blob in blobs(item):
+            self._pictures.see(index, (*place, *blob.path), len(blob.data))
         if kind in ANSWERS:
             self._call(index, item, kind)
         elif kind in RESULTS:
@@ -74,22 +104,20 @@ class ItemsJudge:
 
     def texts(self, index: int, item: Any) -> None:
         """Look for texts in the transcript's item that have no form in UTF-8."""
-        try:
-            if not sound(item):
-                self._problem("bad_text", index, None, "a text holds a lone surrogate")
-        except RecursionError:
-            self._problem("bad_text", index, None, "the item is nested too deeply")
+        self._found += text_problems(index, item)
 
-    def boundary(self) -> None:
-        """What the model sees starts anew here."""
+    def boundary(self, *, sent: bool) -> None:
+        """What the model sees starts anew here; what precedes it may be `sent` again nevertheless."""
         self._orphans()
-        self._called.clear()
-        self._open.clear()
-        self._answered.clear()
+        if sent:
+            self._doubles()
+        self._calls.clear()
+        self._ids.clear()
         self._reasoning.clear()
         self._hanging.clear()
         self._foreign.clear()
-        del self._broken[:]
+        self._sealed.clear()
+        self._pictures.forget()
 
     def problems(self) -> list[Problem]:
         """Everything that is wrong, by item, once all was seen."""
@@ -99,89 +127,132 @@ class ItemsJudge:
     def _follow(self, index: int, item: Any, kind: str) -> None:
         """Reasoning waits for what follows it; that comes from the model, never from others."""
         if kind == REASONING:
-            self._reasoning.append(index)
+            self._reasoning.append((index, item))
             if not self.takes_readable and item.get("content"):
                 self._foreign.append(index)
         elif kind in _FOLLOWERS or (kind == "message" and item.get("role") == "assistant"):
             self._reasoning.clear()
         elif kind == "message":
             self._alone()
-        elif kind in RESULTS and (pair := (kind, result_id(item, kind))) not in self._called:
+        elif kind in RESULTS and not self._takes(pair := (kind, result_id(item, kind))):
             self._hanging.setdefault(pair, []).extend(self._reasoning)
             self._reasoning.clear()
         if kind == "message":
             self.waiting.clear()
 
+    def _takes(self, pair: _Pair) -> bool:
+        return any(pair[0] in call.kinds for call in self._calls.get(pair[1], ()))
+
+    def _twice(self, index: int, item: Any, kind: str) -> None:
+        """Two items of the model with one id: the API refuses the second, whatever it says."""
+        own = item.get("id") if kind == REASONING or kind == "message" or kind in HOSTED else None
+        if not isinstance(own, str) or not own:
+            return
+        if own in self._ids:
+            again = self._ids[own] == item
+            detail = "the same item, written twice" if again else "a second item with this id"
+            self._found.append(Problem("duplicate_id", index, detail, ref=own, again=again))
+        self._ids.setdefault(own, item)
+
     def _call(self, index: int, item: Mapping[str, Any], kind: str) -> None:
         called = call_id(item, kind)
         if item.get("execution") == "server" or not called:
             return
-        self._name(index, item, called)
-        pairs = [(answer, called) for answer in _answers(kind)]
-        if any(pair in self._called for pair in pairs):
-            self._problem("duplicate_call", index, called, "a second call with this id")
-            return
-        self._called.update(dict.fromkeys(pairs, index))
-        for pair in pairs:
+        calls = self._calls.setdefault(called, [])
+        overlaps = any(call.given is None for call in calls)
+        call = _Call(index, self._count("", called), _answers(kind), item, overlaps)
+        calls.append(call)
+        for pair in ((answer, called) for answer in call.kinds):
             self._hanging.pop(pair, None)
-        early = [place for pair in pairs for place in self._early.pop(pair, ())]
-        for place in early[:1]:
-            detail = "the result stands ahead of its call"
-            self._found.append(Problem("misplaced_result", place, detail, called, home=index))
-            self._answered.add(called)
-        for place in early[1:]:
-            self._problem("duplicate_result", place, called, "the call has another result")
-        if not early:
-            self._open[called] = index
-
-    def _name(self, index: int, item: Mapping[str, Any], called: str) -> None:
-        name = item.get("name")
-        if not isinstance(name, str) or _TOOL_NAME.fullmatch(name):
-            return
-        mendable = _TOOL_NAME.fullmatch(name.replace("\0", "")) is not None
-        detail = "the name of the tool holds NUL" if mendable else "the tool has a name the provider refuses"
-        self._problem("bad_text", index, None if mendable else called, detail)
+            if call.given is None and self._early.get(pair):
+                call.given = self._early[pair].pop(0)
+                self._misplaced(call.given, called, "the result stands ahead of its call", index)
 
     def _result(self, index: int, item: Mapping[str, Any], kind: str) -> None:
         answered = result_id(item, kind)
         if not answered and kind == ANSWERS["tool_search_call"]:
             return  # the provider searched its own tools
-        if (kind, answered) not in self._called:
-            self._early.setdefault((kind, answered), []).append(index)
-        elif answered in self._answered:
+        given = (index, self._count("result", answered))
+        takers = [call for call in self._calls.get(answered, ()) if kind in call.kinds]
+        waiting = next((call for call in takers if call.given is None), None)
+        if waiting is not None:
+            waiting.given = given
+        elif takers:
             self._problem("duplicate_result", index, answered, "the call was answered before")
         else:
-            self._answered.add(answered)
-            self._open.pop(answered, None)
+            self._early.setdefault((kind, answered), []).append(given)
+
+    def _count(self, what: str, own: str) -> int:
+        self._here[what, own] += 1
+        return self._here[what, own] - 1
 
     def _end(self) -> None:
         """The list ends: what it still waits for does not come."""
-        self._reasoning += [index for places in self._hanging.values() for index in places]
+        self._reasoning += [one for places in self._hanging.values() for one in places]
         self._alone()
-        self._orphans()
-        for called, index in () if self._results_elsewhere else self._open.items():
-            if called not in self.waiting:
-                picture = (ANSWERS[_PICTURE], called) in self._called
-                code = "unanswerable_call" if picture else "unanswered_call"
-                self._problem(code, index, called, "no result came for this call")
+        self._orphans(mending=True)
+        self._doubles()
+        for called, calls in () if self._results_elsewhere else self._calls.items():
+            self._unanswered(called, calls)
         for index in dict.fromkeys(self._foreign):
-            self._problem(
-                "foreign_reasoning", index, None, "readable reasoning, which OpenAI does not take back"
-            )
-        if self._broken:
-            detail = f"what the provider encrypted is destroyed in {len(self._broken)} items"
-            self._problem("broken_seal", self._broken[0], None, detail)
+            detail = "readable reasoning, which OpenAI does not take back"
+            self._problem("foreign_reasoning", index, None, detail)
+        self._found += self._sealed
+        self._found += self._pictures.over()
+
+    def _unanswered(self, called: str, calls: list[_Call]) -> None:
+        if called in self.waiting or (len(calls) > 1 and any(call.given for call in calls)):
+            return  # of calls that share an id it is told which of them that is once they share it no more
+        for call in calls:
+            if call.given is None:
+                code = "unanswerable_call" if _PICTURE in call.kinds else "unanswered_call"
+                self._problem(code, call.index, called, "no result came for this call")
+
+    def _doubles(self) -> None:
+        """Tell of calls that share an id; results come in their order, or nobody knows whose they are."""
+        for called, calls in self._calls.items():
+            answered = sum(call.given is not None for call in calls)
+            for number, call in enumerate(calls[1:], 1):
+                again = any(call.item == one.item for one in calls[:number]) and (
+                    call.given is None or isinstance(call.item.get("id"), str)
+                )
+                unclear = call.overlaps and 0 < answered < len(calls) and not again
+                self._found.append(
+                    Problem(
+                        "duplicate_call",
+                        call.index,
+                        "the same call, written twice" if again else "a second call with this id",
+                        called,
+                        beyond=DOUBLED if unclear else None,
+                        occurrence=call.occurrence,
+                        answers=() if call.given is None or again else (call.given,),
+                        again=again,
+                    )
+                )
 
     def _alone(self) -> None:
-        for index in () if self._results_elsewhere else self._reasoning:
+        for index, _ in () if self._results_elsewhere else self._reasoning:
             self._problem("lone_reasoning", index, None, "nothing of the model follows the reasoning")
         self._reasoning = []
 
-    def _orphans(self) -> None:
-        for (_, answered), places in () if self._calls_elsewhere else self._early.items():
-            for index in places:
-                self._problem("orphan_result", index, answered, "no call has this id")
+    def _orphans(self, *, mending: bool = False) -> None:
+        for (kind, answered), places in () if self._calls_elsewhere else self._early.items():
+            calls = self._calls.get(answered, ())
+            for given in places:
+                waiting = next((call for call in calls if call.given is None), None)
+                if any(kind in call.kinds for call in calls):
+                    self._problem("duplicate_result", given[0], answered, "the call has another result")
+                elif waiting is not None and mending and kind in TEXTUAL and waiting.kinds[0] in TEXTUAL:
+                    waiting.given = given
+                    self._misplaced(given, answered, _OTHER_KIND, waiting.index)
+                elif calls and waiting is None:
+                    self._problem("duplicate_result", given[0], answered, "the call was answered before")
+                else:
+                    self._problem("orphan_result", given[0], answered, "no call has this id")
         self._early.clear()
+
+    def _misplaced(self, given: _Given, called: str, detail: str, home: int) -> None:
+        self._found.append(Problem("misplaced_result", given[0], detail, called, home=home))
 
     def _problem(self, code: Any, item: int, called: str | None, detail: str) -> None:
         self._found.append(Problem(code, item, detail, called))

@@ -189,11 +189,15 @@ def test_a_result_ahead_of_its_call_moves_behind_it() -> None:
     assert [action.action for action in report.actions] == ["moved"]
 
 
-def test_a_result_of_another_kind_answers_nothing() -> None:
+def test_a_result_of_another_kind_is_made_one_of_the_right_kind() -> None:
     write = Rollout(1).items
     call = write.call("exec_command", {"cmd": "ls"})
     wrong = {"type": "custom_tool_call_output", "call_id": call["call_id"], "output": "x"}
-    assert codes([call, wrong]) == [("unanswered_call", 0), ("orphan_result", 1)]
+    assert codes([call, wrong]) == [("misplaced_result", 1)]
+    assert mend([call, wrong])[0] == [call, wrong | {"type": "function_call_output"}]
+    right = {**wrong, "type": "function_call_output"}
+    assert codes([call, wrong, right]) == [("duplicate_result", 1)]
+    assert mend([call, wrong, right])[0] == [call, right]
     shell = {"type": "local_shell_call", "call_id": "c", "action": {"type": "exec", "command": ["ls"]}}
     assert codes([shell, {"type": "function_call_output", "call_id": "c", "output": "x"}]) == []
     (mended, _) = mend([shell])
@@ -247,33 +251,38 @@ def test_reasoning_that_openai_would_not_take_back_is_dropped() -> None:
 
 
 @pytest.mark.parametrize("seal", ["REDACTED", "", "[trimmed for fixture]", "REDACTED/REDACTED " * 9])
-def test_a_broken_seal_is_told_once_and_left_as_it_is(seal: str) -> None:
+def test_reasoning_with_a_broken_seal_goes(seal: str) -> None:
     write, lines = started()
     for _ in range(3):
         lines += [write.item(write.items.reasoning() | {"encrypted_content": seal})]
         lines += [write.item(write.items.say("ok"))]
-    (problem,) = DIALECT.problems(iter(lines))
-    assert (problem.code, problem.item) == ("broken_seal", 2)
-    assert "3 items" in problem.detail
+    assert codes(lines) == [("broken_seal", 2), ("broken_seal", 4), ("broken_seal", 6)]
     mended, report = mend(lines)
-    assert mended == lines
-    assert [action.action for action in report.left] == ["left"]
+    assert mended == [*lines[:2], *lines[3::2]]
+    assert [action.action for action in report.actions] == ["dropped"] * 3
+    # What stands for all that was said before cannot go.
+    marker, told = write.compacted([])
+    marker["payload"]["replacement_history"][0]["encrypted_content"] = seal
+    mended, report = mend([*lines[:2], marker, told])
+    assert mended == [*lines[:2], marker, told]
+    assert [action.code for action in report.left] == ["broken_seal"]
     # What a compaction has taken the place of is not sent any more.
     assert codes([*lines, *write.compacted([])]) == []
 
 
-def test_a_tool_name_with_nul_is_mended_and_another_bad_one_left() -> None:
+def test_the_name_of_a_tool_is_one_that_the_provider_takes() -> None:
     write, lines = started()
     nul = write.items.call("exec_\0command\0", {"cmd": "ls"})
     lines += [write.item(nul), write.item(write.items.result(nul, "x"))]
-    assert codes(lines) == [("bad_text", 2)]
+    assert codes(lines) == [("bad_name", 2)]
     mended, report = mend(lines)
     assert mended[2]["payload"] == {**nul, "name": "exec_command"}
-    assert [action.action for action in report.actions] == ["mended"]
+    assert mended[3] == lines[3]
+    assert [action.action for action in report.actions] == ["renamed"]
     dotted = write.items.call("a.b", {})
-    left, report = mend([write.item(dotted), write.item(write.items.result(dotted, "x"))])
-    assert left[0]["payload"] == dotted
-    assert [action.code for action in report.left] == ["bad_text"]
+    mended, report = mend([*lines[:2], write.item(dotted), write.item(write.items.result(dotted, "x"))])
+    assert mended[2]["payload"] == {**dotted, "name": "a_b"}
+    assert [action.code for action in report.actions] == ["bad_name"]
 
 
 def test_half_a_character_is_mended() -> None:
@@ -315,7 +324,7 @@ def test_what_a_compaction_leaves_is_the_start_of_what_follows() -> None:
     whole = {**marker, "payload": {**marker["payload"], "replacement_history": both}}
     assert codes([*lines[:2], whole]) == []
     orphan = {**marker, "payload": {**marker["payload"], "replacement_history": both[-1:]}}
-    assert codes([orphan]) == [("orphan_result", 0)]
+    assert codes([lines[0], orphan]) == [("orphan_result", 1)]
     left = DIALECT.without_result(orphan, call["call_id"])
     assert left is not None
     assert left["payload"]["replacement_history"] == []

@@ -168,10 +168,11 @@ def test_an_id_may_be_used_again() -> None:
         ([{"role": "tool", "content": "x"}], [("orphan_result", 0, "")]),
         ([calling("a", "a"), answer("a")], [("duplicate_call", 0, "a")]),
         ([calling("a", "a"), answer("a"), answer("a")], [("duplicate_call", 0, "a")]),
-        ([calling("a", "a"), ASK], [("duplicate_call", 0, "a"), ("unanswered_call", 0, "a")]),
-        ([calling("a"), {"role": "session_meta"}, answer("a")], [("empty_text", 1, None)]),
-        ([{"role": "exit", "content": "done"}], [("bad_order", 0, None)]),
-        ([None, ASK], [("bad_order", 0, None)]),
+        ([calling("a", "a"), ASK], [("unanswered_call", 0, "a"), ("duplicate_call", 0, "a")]),
+        ([calling("a"), {"role": "session_meta"}, answer("a")], [("bad_role", 1, None)]),
+        ([{"role": "exit", "content": "done"}], [("bad_role", 0, None)]),
+        ([{"content": "done"}, ASK], [("bad_role", 0, None)]),
+        ([None, ASK], [("bad_role", 0, None)]),
         ([says("")], [("empty_text", 0, None)]),
         ([says(" \n")], [("empty_text", 0, None)]),
         ([says([])], [("empty_text", 0, None)]),
@@ -194,7 +195,7 @@ def test_problems(items: list[Any], expected: list[Any]) -> None:
 def test_a_tool_name_that_the_provider_refuses() -> None:
     item = calling("a")
     item["tool_calls"][0]["function"]["name"] = "no name"
-    assert found(item, answer("a")) == [("bad_text", 0, "a")]
+    assert found(item, answer("a")) == [("bad_name", 0, "a")]
 
 
 def stream(runs: list[dict[str, Any]]) -> list[Any]:
