@@ -70,6 +70,16 @@ def aws_environment(monkeypatch: pytest.MonkeyPatch) -> Callable[[Seaweed, str],
     return become
 
 
+@pytest.fixture
+def no_aws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment without a trace of anybody's AWS configuration."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
 @pytest.fixture(scope="session")
 def ministack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ministack]:
     """The KMS of this test process; a test makes the keys and users that it changes."""

@@ -108,7 +108,11 @@ def without_secrets(url: str) -> str:
     if parts.fragment:
         raise AddressError("its address has a part behind `#`, which no server sees")
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
-        if _SECRET_NAME.search(name) or _LOOKS_RANDOM.search(value) or _LOOKS_RANDOM.search(name):
+        if value.startswith(("http://", "https://")):
+            without_secrets(value)
+        elif _LOOKS_RANDOM.search(value):
+            raise AddressError("the query of its address looks like a credential")
+        if _SECRET_NAME.search(name) or _LOOKS_RANDOM.search(name):
             raise AddressError("the query of its address looks like a credential")
     if _PLACEHOLDER in url:
         raise AddressError("a credential was taken out of its address")

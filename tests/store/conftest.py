@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -56,13 +55,3 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("a small tmpfs cannot be mounted here")
     yield place
     subprocess.run(["umount", place], check=True)
-
-
-@pytest.fixture
-def no_aws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An environment without a trace of anybody's AWS configuration."""
-    for name in [name for name in os.environ if name.startswith("AWS_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
