@@ -1,0 +1,227 @@
+"""Commands that a report ends with: copied into a shell they do what they say, whatever the run is called."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from archiver.model import Checkpoint, Items, Transcript, TranscriptPart, Workspace
+from archiver.report_text import _code
+from archiver.resuming import GoingOn, going_on
+from archiver.shellwords import word
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+SESSION = "0b8f7a52-1111-4222-8333-444455556666"
+
+
+def claude(session: str | None, cwd: str | None, *names: str) -> Checkpoint:
+    item: dict[str, Any] = {"type": "user", "uuid": "u", "message": {"role": "user", "content": "x"}}
+    if session is not None:
+        item["sessionId"] = session
+    parts = [TranscriptPart(name=names[0] if names else f"{SESSION}.jsonl", items=Items.of([item]))]
+    parts += [TranscriptPart(name=name, items=Items.of([item])) for name in names[1:]]
+    return Checkpoint(
+        run_id="r",
+        task_id="t",
+        created_at=NOW,
+        checkpoint_at=NOW,
+        workspace=Workspace(path=cwd),
+        transcript=Transcript(dialect="claude-code", parts=tuple(parts)),
+    )
+
+
+def codex(session: str, cwd: str | None = None) -> Checkpoint:
+    head = {"timestamp": "2026-01-02T03:04:05.000Z", "type": "session_meta", "payload": {"id": session}}
+    part = TranscriptPart(name="x.jsonl", items=Items.of([head]))
+    return claude(None, cwd).model_copy(update={"transcript": Transcript(dialect="codex", parts=(part,))})
+
+
+def steps(checkpoint: Checkpoint, folder: Path = Path("/out/transcript"), *paths: str) -> GoingOn:
+    names = paths or tuple(part.name for part in checkpoint.transcript.parts)
+    return going_on(checkpoint, folder, [PurePosixPath(name) for name in names])
+
+
+def handed_over(folder: Path, checkpoint: Checkpoint) -> None:
+    for part in checkpoint.transcript.parts:
+        path = folder / part.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(part.name)
+
+
+def copied(found: GoingOn) -> str:
+    """The steps as they come out of REPORT.md."""
+    lines = [_code(step) for step in found.steps]
+    assert all("\n" not in line for line in lines)
+    return "\n".join(lines)
+
+
+def follow(found: GoingOn, home: Path, at: Path) -> list[str]:
+    """Run the copied steps in bash, with a harness that says where it was started and with what."""
+    tools = home / "bin"
+    tools.mkdir(parents=True, exist_ok=True)
+    for name in ("claude", "codex"):
+        (tools / name).write_text('#!/bin/sh\nprintf \'%s\\0\' "$PWD" "$@" >"$HOME/said"\n')
+        (tools / name).chmod(0o755)
+    environment = {"PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(home), "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(
+        ["bash", "-c", f"set -eu\n{copied(found)}"], cwd=at, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return (home / "said").read_bytes().decode().split("\0")[:-1]
+
+
+HOSTILE = {
+    "plain": "project",
+    "a quote": "it's",
+    "a line end": "one\ntwo",
+    "an escape": "a\x1b[2Jb\x07",
+    "a command": "$(touch pwned)`touch pwned`;touch pwned",
+    "a tilde": "~root",
+    "bidi": "a\u202eb",
+    "an option": "-rf",
+    "a backslash": "a\\n'\\''b",
+    "a glob": "*?[a]",
+    "an accent and beyond": "é😀",
+    "a tab and a return": "a\tb\rc",
+    "no break": "a\u00a0b\u2028c",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
+def test_a_session_of_claude_code_goes_where_it_is_looked_for(tmp_path: Path, name: str) -> None:
+    project = tmp_path / "w" / name
+    project.mkdir(parents=True)
+    folder = tmp_path / "out's\n" / "transcript"
+    agent = f"{SESSION}/subagents/agent-1.jsonl"
+    checkpoint = claude(
+        SESSION, str(project), f"{SESSION}.jsonl", agent, "agent-2.jsonl", "CLAUDE.md", "memory/x"
+    )
+    handed_over(folder, checkpoint)
+    home = tmp_path / "home"
+    found = steps(checkpoint, folder)
+    said = follow(found, home, tmp_path)
+    assert said == [str(project), "--resume", SESSION]
+    (place,) = (home / ".claude" / "projects").iterdir()
+    copies = sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file())
+    assert copies == sorted([agent, f"{SESSION}.jsonl", "agent-2.jsonl"])
+    units = len(str(project).encode("utf-16-le")) // 2
+    assert len(place.name) == units
+    assert not list(tmp_path.rglob("pwned"))
+    assert found.steps[-1].endswith(f"claude --resume {SESSION}")
+    assert any("CLAUDE.md" in caution for caution in found.cautions)
+    assert any("hooks" in caution for caution in found.cautions)
+
+
+@pytest.mark.parametrize("cwd", [None, "", "relative", "~/x", "C:\\Users\\x", "a\0b", "\\\\host\\share"])
+def test_without_a_folder_of_here_the_session_goes_to_that_of_the_reader(
+    tmp_path: Path, cwd: str | None
+) -> None:
+    project = tmp_path / "my project"
+    project.mkdir()
+    folder = tmp_path / "transcript"
+    checkpoint = claude(SESSION, cwd)
+    handed_over(folder, checkpoint)
+    home = tmp_path / "home"
+    found = steps(checkpoint, folder)
+    assert follow(found, home, project) == [str(project), "--resume", SESSION]
+    (place,) = (home / ".claude" / "projects").iterdir()
+    assert place.name == "".join(c if c.isascii() and c.isalnum() else "-" for c in str(project))
+    assert [path.name for path in place.iterdir()] == [f"{SESSION}.jsonl"]
+    assert found.steps[1].startswith("# do this in the folder of the project, which ")
+    assert not any("hooks" in caution for caution in found.cautions)
+
+
+def test_a_path_that_claude_code_shortens(tmp_path: Path) -> None:
+    project = tmp_path / "/".join(["x" * 60] * 4)
+    project.mkdir(parents=True)
+    folder = tmp_path / "transcript"
+    checkpoint = claude(SESSION, str(project))
+    handed_over(folder, checkpoint)
+    home = tmp_path / "home"
+    slug = str(project).replace("/", "-").replace("_", "-")
+    place = home / ".claude" / "projects" / f"{slug[:200]}-1a2b3c"
+    place.mkdir(parents=True)
+    follow(steps(checkpoint, folder), home, tmp_path)
+    assert [path.name for path in place.iterdir()] == [f"{SESSION}.jsonl"]
+
+
+@pytest.mark.parametrize(
+    "session",
+    ["--dangerously-skip-permissions", "-c", "$(touch pwned)", "a/../b", "..", "", "x" * 101, "a\nb"],
+)
+def test_a_session_id_is_never_an_option_or_a_path(session: str) -> None:
+    for checkpoint in (claude(session, "/srv/x", "-x.jsonl"), codex(session, "/srv/x")):
+        (step,) = steps(checkpoint).steps
+        assert "resume" not in step.replace("`claude --resume`", "")
+        assert "pwned" not in step
+    # The file's own name is an id too.
+    assert steps(claude(session, "/srv/x")).steps[-1] == f"cd /srv/x && claude --resume {SESSION}"
+
+
+def test_a_session_of_codex(tmp_path: Path) -> None:
+    project = tmp_path / "it's\nhere"
+    project.mkdir()
+    folder = tmp_path / "transcript"
+    checkpoint = codex(SESSION, str(project))
+    handed_over(folder, checkpoint)
+    home = tmp_path / "home"
+    found = steps(checkpoint, folder)
+    assert follow(found, home, tmp_path) == [str(project), "resume", SESSION]
+    (file,) = (home / ".codex" / "sessions" / "2026" / "01" / "02").iterdir()
+    assert file.name == f"rollout-2026-01-02T03-04-05-{SESSION}.jsonl"
+    assert follow(steps(codex(SESSION), folder), home, tmp_path) == [str(tmp_path), "resume", SESSION]
+
+
+def test_hostile_folders_of_sub_agents_stay_bounded() -> None:
+    names = [f"{number}/subagents/agent-1.jsonl" for number in range(5000)]
+    checkpoint = claude(SESSION, "/srv/x", "s.jsonl", "-x/subagents/agent-1.jsonl", *names)
+    found = steps(checkpoint)
+    assert sum(map(len, found.steps)) < 10_000
+    assert "/-x" not in " ".join(found.steps)
+
+
+def test_files_with_names_of_configuration_are_told_of() -> None:
+    names = [
+        ".claude/settings.json",
+        ".mcp.json",
+        "sub/AGENTS.md",
+        "claude.md",
+        ".git/hooks/pre-commit",
+        "a.jsonl",
+    ]
+    (caution, _) = steps(claude(SESSION, "/srv/x", "s.jsonl", *names)).cautions
+    assert all(name in caution for name in names[:-1])
+    assert "a.jsonl" not in caution
+    assert len(steps(claude(SESSION, None, "s.jsonl", "notes.txt")).cautions) == 0
+
+
+def test_what_lies_in_the_run_s_own_folder_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / ".mcp.json").write_text("{}")
+    (tmp_path / "CLAUDE.md").symlink_to("nowhere")
+    (caution,) = steps(claude(SESSION, str(tmp_path))).cautions
+    assert "there are .mcp.json, CLAUDE.md" in caution
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",))))
+@example("\x1b'\\")
+@example("\u202e9")
+@example(os.fsdecode(b"\xff'8"))
+def test_a_word_is_read_back_by_a_shell(text: str) -> None:
+    shown = word(text)
+    assert shown.isprintable() or "\u00a0" in shown or all(c.isprintable() or c.isspace() for c in shown)
+    done = subprocess.run(["bash", "-c", f"printf %s {shown}"], capture_output=True)
+    assert done.stdout == os.fsencode(text)
+
+
+def test_a_word_that_can_be_printed_is_quoted_as_ever() -> None:
+    for text in ("a", "a b", "it's", "~", "", "é"):
+        assert word(text) == shlex.quote(text)
