@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from archiver.model import Checkpoint, Note, Receipt, Record
 from archiver.model.manifest import Manifest
+from archiver.model.report import RestoreReport
 
 FOLDER = Path(__file__).parent.parent / "schemas" / "v2"
 MODELS: dict[str, type[BaseModel]] = {
@@ -19,6 +20,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "note": Note,
     "receipt": Receipt,
     "record": Record,
+    "report": RestoreReport,
 }
 
 

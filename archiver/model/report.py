@@ -66,7 +66,7 @@ class Repaired(Frozen):
 
 def _with_exit_code(schema: dict[str, JsonValue]) -> None:
     """What `as_document` adds."""
-    schema["properties"]["exit_code"] = {"enum": [0, 3, 4, 7], "title": "Exit Code"}
+    schema["properties"]["exit_code"] = {"enum": [0, 3, 7], "title": "Exit Code"}
 
 
 class RestoreReport(Frozen):
