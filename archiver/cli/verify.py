@@ -124,7 +124,7 @@ def _advise(advised: list[Finding]) -> None:
 
 
 def _row(finding: Finding) -> tuple[Any, ...]:
-    verdict = type(finding.error).__name__ if finding.error else "ok"
+    verdict = type(finding.error).__name__ if finding.error else finding.state
     return verdict, finding.object, finding.run or "", finding.seq or "", finding.error or finding.note
 
 
@@ -135,6 +135,7 @@ def _document(finding: Finding) -> dict[str, Any]:
         "object": finding.object,
         "run": finding.run,
         "seq": finding.seq,
+        "state": "error" if finding.error else finding.state,
         "note": finding.note,
         "advice": finding.advice,
         "error": described(finding.error) if finding.error else None,
