@@ -23,7 +23,6 @@ from archiver.errors import (
     NoSuchRunError,
     StoreError,
     UnsupportedSchemaError,
-    UntrustedWriterError,
     UsageError,
 )
 from archiver.gone import newest_whole
@@ -173,7 +172,7 @@ def _chain(beginning: Beginning, setup: Setup, previous: bool) -> Chain:
     """The chain as far as it may be used: one that is broken only where an older checkpoint is asked for."""
     error = beginning.error
     if error is not None and not (previous and beginning.links and not isinstance(error, _ELSEWHERE)):
-        if isinstance(error, (*_BROKEN, UntrustedWriterError)):
+        if not isinstance(error, _ELSEWHERE):
             _advise(error, beginning.run, len(beginning.links) + 1, setup)
         raise error
     return Chain(beginning.run, beginning.links, beginning.newest, beginning.remarks)
