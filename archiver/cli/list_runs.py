@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,6 +19,7 @@ from archiver.cli.options import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
     from archiver.catalog import Head
     from archiver.model import Record
@@ -75,8 +75,9 @@ def list_runs(
     from archiver import draining
     from archiver.cli import output, problems
     from archiver.cli.program import described
+    from archiver.cli.text import since_when
 
-    start = _moment(since) if since else None
+    start = since_when(since) if since else None
     _refuse_both(newest, schema)
     versions = None if schema is None else draining.versions(schema)
     setup = open_for("read", config, store, identity, writers)
@@ -196,21 +197,3 @@ def _record_row(record: Record) -> tuple[Any, ...]:
         record.phase,
         record.note,
     )
-
-
-def _moment(text: str) -> datetime:
-    """A date, a time (without a zone: UTC), or a length of time before now."""
-    from archiver.config.values import duration
-    from archiver.errors import UsageError
-
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        try:
-            return datetime.now(UTC) - duration(text)
-        except ValueError as error:
-            raise UsageError(
-                f"--since {text!r} is neither a time nor a length of time",
-                remedy="write it as 2026-03-01, 2026-03-01T12:00:00Z, 7d or 36h",
-            ) from error
-    return at if at.tzinfo else at.replace(tzinfo=UTC)

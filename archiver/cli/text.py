@@ -89,3 +89,23 @@ def moment(at: datetime) -> str:
     from datetime import UTC
 
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def since_when(text: str) -> datetime:
+    """What `--since` means: a date, a time (without a zone: UTC), or a length of time before now."""
+    from datetime import UTC, datetime
+
+    from archiver.config.values import duration
+    from archiver.errors import UsageError
+
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        try:
+            return datetime.now(UTC) - duration(text)
+        except (ValueError, OverflowError) as error:
+            raise UsageError(
+                f"--since {text!r} is neither a time nor a length of time",
+                remedy="write it as 2026-03-01, 2026-03-01T12:00:00Z, 7d or 36h",
+            ) from error
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
