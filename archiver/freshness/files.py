@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ def read(path: Path, limit: int) -> bytes:
     except FileNotFoundError:
         raise UnreadableError("it is not there") from None
     except OSError as error:
-        why = "it is a link" if path.is_symlink() else f"it cannot be read: {error.strerror}"
+        why = "it is a link" if error.errno == errno.ELOOP else f"it cannot be read: {error.strerror}"
         raise UnreadableError(why) from None
     try:
         return _content(handle, limit)
@@ -80,8 +81,3 @@ def exists(path: Path) -> bool:
 def elsewhere(captured: JsonValue, context: Context) -> bool:
     """Whether the folder at hand is another than the one that was looked at when the checkpoint was saved."""
     return not isinstance(captured, dict) or captured.get("path") != str(context.workspace)
-
-
-def name_text(name: str) -> str:
-    """A file name as text that JSON can hold; bytes that are no UTF-8 are shown as escapes."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import product
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from archiver.errors import UsageError
 from archiver.freshness import (
     Context,
+    Finding,
     FreshnessReport,
     Policy,
     State,
@@ -22,8 +23,12 @@ from archiver.freshness import (
     all_probes,
     capture_all,
     judge_all,
+    register,
+    together,
+    unregister,
 )
 from archiver.freshness.age import AgeProbe, span
+from archiver.freshness.registry import MAX_CAPTURE, MAX_CAPTURED, MAX_EVIDENCE
 from archiver.model import JsonValue
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -108,6 +113,125 @@ def test_a_failing_capture_leaves_only_itself_out() -> None:
     assert capture_all(context(timeout=0.2), probes=probes) == {"good": {"x": [1]}}
 
 
+@pytest.mark.parametrize(
+    "value",
+    [{1, 2}, float("nan"), object(), b"bytes", "x" * MAX_CAPTURE, ["x"] * MAX_CAPTURE],
+    ids=["set", "nan", "object", "bytes", "long text", "long list"],
+)
+def test_what_a_record_cannot_hold_is_left_out(value: JsonValue) -> None:
+    probes = [Told("odd", fails, lambda: value), Told("good", fails, lambda: 1)]
+    assert capture_all(context(), probes=probes) == {"good": 1}
+
+
+def test_all_captures_together_are_bounded() -> None:
+    probes = [Told(f"p{number}", fails, lambda: "x" * (MAX_CAPTURE - 2)) for number in range(9)]
+    captured = capture_all(context(), probes=probes)
+    assert len(captured) == MAX_CAPTURED // MAX_CAPTURE
+    assert list(captured) == [f"p{number}" for number in range(len(captured))]
+
+
+def test_what_was_captured_cannot_be_changed_afterwards() -> None:
+    value = {"at": 1}
+    captured = capture_all(context(), probes=[Told("p", fails, lambda: value)])
+    value["at"] = 2
+    assert captured == {"p": {"at": 1}}
+
+
+class UnspeakableError(Exception):
+    """An error that cannot be put into words."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+def says(evidence: str, remedy: str | None = None) -> Callable[[], Verdict]:
+    return lambda: Verdict(probe="p", state="STALE", evidence=evidence, remedy=remedy)
+
+
+def raises(error: Exception) -> Callable[[], Verdict]:
+    def judgement() -> Verdict:
+        raise error
+
+    return judgement
+
+
+@pytest.mark.parametrize(
+    "judgement",
+    [
+        says("\x1b]0;x\x07\u202e" * 1000, "\x1b[31m\n\ud800" * 1000),
+        says("x" * 10_000_000),
+        raises(RuntimeError("\x1b[31m" * 100_000)),
+        raises(UnspeakableError()),
+    ],
+    ids=["steers", "long", "error that steers", "error without words"],
+)
+def test_what_a_probe_says_is_short_and_inert(judgement: Callable[[], Verdict]) -> None:
+    (found,) = judge_all({"p": 1}, context(), probes=[Told("p", judgement)]).verdicts
+    assert found.state in {"STALE", "UNKNOWN"}
+    for text in (found.evidence, found.remedy or "-"):
+        assert text.isprintable()
+        assert 0 < len(text) <= MAX_EVIDENCE
+
+
+def test_a_verdict_that_holds_what_it_must_not_is_unknown() -> None:
+    for odd in (
+        Verdict.model_construct(probe="p", state="FINE", evidence="x"),
+        Verdict.model_construct(probe="p", state="FRESH", evidence=5),
+        Verdict.model_construct(probe="p", state="FRESH"),
+        verdict("FRESH").model_copy(update={"recorded": False}),
+    ):
+        report = judge_all({"p": 1}, context(), probes=[Told("p", lambda odd=odd: odd)])  # type: ignore[misc]  # the default binds the loop's verdict
+        assert report.state == "UNKNOWN"
+
+
+@pytest.fixture
+def own() -> Iterator[Told]:
+    probe = Told("moon", lambda: verdict("STALE", "moon"))
+    register(probe)
+    yield probe
+    unregister("moon")
+
+
+def test_a_registered_probe_is_asked(own: Told) -> None:
+    register(own)  # again is the same
+    assert own in all_probes()
+    assert capture_all(context())["moon"] == 1
+    report = judge_all({"moon": 1}, context())
+    assert "moon" in report.blockers
+    unregister("moon")
+    assert own not in all_probes()
+    assert "moon" not in judge_all({}, context()).warnings
+
+
+@pytest.mark.parametrize("name", ["", "Moon", "1moon", "moon phase", "moon\n", "-x", "a" * 65, 5, None])
+def test_what_cannot_be_a_name(name: str) -> None:
+    with pytest.raises(UsageError, match="cannot be the name"):
+        register(Told(name, fails))
+
+
+def test_a_probe_shadows_no_other(own: Told) -> None:
+    for name in ("age", "git_commit", "effects", "moon"):
+        with pytest.raises(UsageError, match="already"):
+            register(Told(name, fails))
+    assert own in all_probes()
+
+
+def test_together_names_the_worst_first() -> None:
+    found = together(
+        "p",
+        [
+            Finding("FRESH", "a"),
+            Finding("UNKNOWN", "b", "look"),
+            Finding("STALE", "c", "mend"),
+            Finding("UNKNOWN", "d", "look"),
+        ],
+    )
+    assert (found.state, found.evidence, found.remedy) == ("STALE", "c; b; d; a", "mend; look")
+    many = together("p", [Finding("FRESH", str(number)) for number in range(20)])
+    assert (many.state, many.evidence) == ("FRESH", "0; 1; 2; 3; 4; 5; 6; 7; and 12 more")
+    assert together("p", [], nothing="none").evidence == "none"
+
+
 def test_names_in_the_record_that_this_version_does_not_know_are_unknown() -> None:
     report = judge_all({"age": AGE.capture(context()), "moon_phase": {"full": True}}, context())
     moon = next(v for v in report.verdicts if v.probe == "moon_phase")
@@ -152,17 +276,45 @@ def test_accepting_a_probe_that_nobody_knows_is_a_usage_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "blockers"),
+    ("policy", "blockers", "asks"),
     [
-        (Policy(), ("s",)),
-        (Policy(stale="warn"), ()),
-        (Policy(unknown="block"), ("s", "u")),
-        (Policy(stale="warn", unknown="block"), ("u",)),
+        (Policy(), ("q", "s"), ("q",)),
+        (Policy(stale="warn"), ("q",), ("q",)),
+        (Policy(unknown="block"), ("q", "s", "u"), ("q",)),
+        (Policy(stale="warn", unknown="block"), ("q", "u"), ("q",)),
+        (Policy(stale="ask", unknown="ask"), ("q", "s", "u"), ("q", "s", "u")),
+        (Policy(probes={"s": "warn", "u": "block", "q": "warn"}), ("u",), ()),
+        (Policy(probes={"f": "block"}), ("q", "s"), ("q",)),
     ],
 )
-def test_policy(policy: Policy, blockers: tuple[str, ...]) -> None:
+def test_policy(policy: Policy, blockers: tuple[str, ...], asks: tuple[str, ...]) -> None:
     verdicts = [verdict("FRESH", "f"), verdict("STALE", "s"), verdict("UNKNOWN", "u")]
-    assert FreshnessReport.of(verdicts, policy).blockers == blockers
+    verdicts.append(verdict("STALE", "q").model_copy(update={"ask": True}))
+    report = FreshnessReport.of(verdicts, policy)
+    assert (report.blockers, report.asks) == (blockers, asks)
+    assert report.exit_code == (7 if asks else 3 if blockers else 0)
+    accepted = [one.model_copy(update={"accepted": True}) for one in verdicts]
+    assert FreshnessReport.of(accepted, policy).exit_code == 0
+
+
+def test_a_policy_for_a_probe_that_nobody_has_is_not_silent() -> None:
+    report = judge_all({}, context(), policy=Policy(probes={"git_comit": "block"}))
+    assert report.blockers == ("git_comit",)
+    (found,) = (one for one in report.verdicts if one.probe == "git_comit")
+    assert (found.state, found.recorded) == ("UNKNOWN", False)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ('{"a": "stop"}', "a: 'stop' is none of block, warn, ask"),
+        ("x", "not JSON"),
+        ({"a": 1}, "a: 1 is none"),
+    ],
+)
+def test_a_policy_that_cannot_be(value: object, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Policy.model_validate({"probes": value})
 
 
 @pytest.mark.parametrize(
