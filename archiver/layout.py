@@ -38,6 +38,8 @@ INDEX: Final = "index/"
 MAX_SEQ: Final = 99_999_999
 MAX_RUN: Final = 200
 """Bytes of an encoded run id."""
+EXPORT: Final = "EXPORT.json"
+"""What lies beside the objects of an exported run, and is none of them."""
 STORE_FORMAT: Final = 1
 INIT_PROBES: Final = "archiver-init"
 DOCTOR_PROBES: Final = "archiver-doctor"

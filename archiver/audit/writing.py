@@ -13,12 +13,13 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
 
 from archiver import __version__, layout
 from archiver.age.hints import fingerprint
 from archiver.audit import entries, journal
 from archiver.catalog import Catalog
-from archiver.errors import ArchiverError, RedactionUnavailableError, StoreDeniedError
+from archiver.errors import ArchiverError, RedactionUnavailableError, RefusedError, StoreDeniedError
 from archiver.model.audit import MAX_WHY, Act, Action, AuditEntry, AuditLine
 from archiver.safetext import shorten
 
@@ -32,8 +33,10 @@ _BREAK_GLASS = (
     "BREAK-GLASS: the emergency identity {key} {what}; it was written down, and whoever keeps that key "
     "should know why"
 )
-_PLAIN = re.compile(r"[0-9a-f]{32,64}|\d{1,8}")
-"""Digests and numbers, which need no search for credentials."""
+_WORD = r"(?:[A-Za-z]{1,16}|[0-9]{1,10})"
+_PLAIN = re.compile(rf"[0-9a-f]{{32,64}}|\d{{1,8}}|(?:/\.?{_WORD}(?:[._-]{_WORD})*)+")
+"""Digests, numbers and paths of plain words, for which the rules are not loaded: that takes longer than most
+restores, and seconds where they are not compiled yet."""
 
 
 def is_break_glass(setup: Setup, opened_by: str | None) -> bool:
@@ -138,22 +141,22 @@ def _act(
     break_glass: bool,
     detail: Mapping[str, Any],
 ) -> Act:
-    clean = _Clean(setup)
+    who, why = who_and_why(setup)
     return Act(
         at=datetime.now(UTC),
         action=action,
         run=None if run is None else _unicode(run),
         seq=seq,
-        who=clean.text(setup.settings.audit.who) if setup.settings.audit.who else _user_and_host(),
+        who=who,
         uid=os.getuid(),
         sudo_user=_unicode(os.environ["SUDO_USER"])[:100] if os.environ.get("SUDO_USER") else None,
-        why=clean.text(setup.why),
+        why=why,
         opened_by=opened_by,
         break_glass=break_glass,
         within=setup.session.within,
         command=setup.session.command or Path(sys.argv[0] if sys.argv else "").name,
         software=f"checkpoint-archiver {__version__}",
-        detail=clean.value(dict(detail)),
+        detail=_Clean(setup).value(dict(detail)),
     )
 
 
@@ -170,6 +173,13 @@ def _write_line(setup: Setup, act: Act) -> None:
     journal.append(journal.place(setup.settings), document)
 
 
+def who_and_why(setup: Setup) -> tuple[str, str]:
+    """Who acts, and the reason they gave, free of credentials."""
+    clean = _Clean(setup)
+    configured = setup.settings.audit.who
+    return clean.text(configured) if configured else _user_and_host(), clean.text(setup.why)
+
+
 def _put(setup: Setup, act: Act) -> tuple[str, ...]:
     """Put what was done into the store; what keeps it from being put is a warning, once."""
     session = setup.session
@@ -177,6 +187,7 @@ def _put(setup: Setup, act: Act) -> tuple[str, ...]:
     if session.local_only or not setup.settings.audit.store:
         return ()
     try:
+        _refuse_evidence(setup.store.url)
         key = setup.require_signing_key()
         run = act.run or layout.SEVERAL_RUNS
         entry = AuditEntry(
@@ -194,6 +205,13 @@ def _put(setup: Setup, act: Act) -> tuple[str, ...]:
         session.local_only = why
         return (f"audit: local only, because {why}",)
     return ()
+
+
+def _refuse_evidence(url: str) -> None:
+    """Nothing is added to an exported run: it is to stay as it was handed over."""
+    parts = urlsplit(url)
+    if parts.scheme == "file" and (Path(unquote(parts.path)).parent / layout.EXPORT).is_file():
+        raise RefusedError("this is an exported run, to which nothing is added")
 
 
 def _opened(setup: Setup, run: str | None) -> dict[str, int]:

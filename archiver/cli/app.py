@@ -11,7 +11,10 @@ import typer
 from archiver.cli import output
 from archiver.cli.archive import archive
 from archiver.cli.audit import audit
+from archiver.cli.check import check
 from archiver.cli.doctor import doctor
+from archiver.cli.drill import drill
+from archiver.cli.export import export
 from archiver.cli.find_credential import find_credential
 from archiver.cli.init import init
 from archiver.cli.keygen import keygen
@@ -21,6 +24,7 @@ from archiver.cli.options import use_config
 from archiver.cli.recipients import recipients_list
 from archiver.cli.redact import redact
 from archiver.cli.rekey import rekey
+from archiver.cli.repair import repair
 from archiver.cli.restore import restore
 from archiver.cli.rules import rules_check, rules_list, rules_test
 from archiver.cli.scan import scan
@@ -43,6 +47,8 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "show": show,
     "restore": restore,
     "verify": verify,
+    "check": check,
+    "repair": repair,
     "migrate": migrate,
     "scan": scan,
     "redact": redact,
@@ -58,6 +64,8 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "witness list": witness_list,
     "witness forget": witness_forget,
     "audit": audit,
+    "export": export,
+    "drill": drill,
     "schema": schema,
 }
 
