@@ -4,7 +4,7 @@ Unanswered calls get marked error results, results without a call and second res
 are moved, broken links, empty texts and lone surrogates are mended. What is open by design stays open.
 """
 
-from archiver.repair.repairing import RepairReport, repair
+from archiver.repair.repairing import RepairReport, mended, reasons, repair
 from archiver.repair.words import INTERRUPTED, Action
 
-__all__ = ["INTERRUPTED", "Action", "RepairReport", "repair"]
+__all__ = ["INTERRUPTED", "Action", "RepairReport", "mended", "reasons", "repair"]

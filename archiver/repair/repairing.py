@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
-from archiver.model import Checkpoint, Items, TranscriptPart
+from archiver.model import Checkpoint, Items, Transcript, TranscriptPart
 from archiver.repair.places import Plan, first, plan
 from archiver.repair.words import Action, done, left, reason_to_leave
 from archiver.repair.writing import Writer
@@ -31,20 +33,33 @@ def repair(checkpoint: Checkpoint, scratch: Scratch) -> tuple[Checkpoint, Repair
 
     The argument stays as it is; when nothing is wrong it is what comes back. Repairing twice changes nothing.
     """
-    transcript = checkpoint.transcript
-    dialect = get_dialect(transcript.dialect)
     pending = {approval.call_id for approval in checkpoint.plan.pending_approvals if approval.call_id}
-    mender = _Mender(dialect, pending, scratch)
+    transcript, report = mended(checkpoint.transcript, scratch, pending)
+    if transcript is checkpoint.transcript:
+        return checkpoint, report
+    return checkpoint.model_copy(update={"transcript": transcript}), report
+
+
+def mended(
+    transcript: Transcript, scratch: Scratch, pending: Collection[str] = ()
+) -> tuple[Transcript, RepairReport]:
+    """As `repair`, for a transcript alone; calls in `pending` wait for a person and stay open."""
+    mender = _Mender(get_dialect(transcript.dialect), pending, scratch)
     parts = tuple(mender.part(part) for part in transcript.parts)
     report = RepairReport(tuple(mender.actions), tuple(mender.left))
     if all(new is old for new, old in zip(parts, transcript.parts, strict=True)):
-        return checkpoint, report
-    mended = transcript.model_copy(update={"parts": parts})
-    return checkpoint.model_copy(update={"transcript": mended}), report
+        return transcript, report
+    return transcript.model_copy(update={"parts": parts}), report
+
+
+def reasons(problems: Sequence[Problem], pending: Collection[str] = ()) -> list[str | None]:
+    """For each problem why a repair leaves it, or None where it mends it."""
+    doubled = {one.call_id for one in problems if one.code == "duplicate_call" and one.beyond}
+    return [reason_to_leave(problem, pending, doubled) for problem in problems]
 
 
 class _Mender:
-    def __init__(self, dialect: Dialect, pending: set[str], scratch: Scratch) -> None:
+    def __init__(self, dialect: Dialect, pending: Collection[str], scratch: Scratch) -> None:
         self.actions: list[Action] = []
         self.left: list[Action] = []
         self._dialect = dialect
@@ -56,41 +71,42 @@ class _Mender:
         if part.items.raw or self._dialect.name == "opaque":
             return part
         items, tried = part.items, list[Problem]()
+        stuck: set[_Key] = set()
+        before: Path | None = None
         for _ in range(_ROUNDS):
             problems = self._dialect.problems(items.values())
-            reasons = self._reasons(problems)
-            found = [problem for problem, reason in zip(problems, reasons, strict=True) if reason is None]
+            why = reasons(problems, self._pending)
+            found = [problem for problem, reason in zip(problems, why, strict=True) if reason is None]
             self._tell(part.name, tried, found)
-            if not found:
+            tried = list(first([problem for problem in found if _key(problem) not in stuck]))
+            if not tried:
                 break
-            tried = list(first(found))
             written = self._write(items, plan(items, self._dialect, tried))
             if written is None:
-                break
-            items = written
+                stuck.update(map(_key, tried))
+                tried = []
+                continue
+            if before is not None:
+                before.unlink()  # what a round reads the next one does not
+            items, before = written
         self.left += [
             left(part.name, problem, reason or "it could not be mended")
-            for problem, reason in zip(problems, reasons, strict=True)
+            for problem, reason in zip(problems, why, strict=True)
         ]
         return part if items is part.items else part.model_copy(update={"items": items, "segments": ()})
 
-    def _reasons(self, problems: list[Problem]) -> list[str | None]:
-        """For each problem why it has to be left, or None."""
-        doubled = {one.call_id for one in problems if one.code == "duplicate_call" and one.beyond}
-        return [reason_to_leave(problem, self._pending, doubled) for problem in problems]
-
     def _tell(self, part: str, tried: list[Problem], found: list[Problem]) -> None:
         """Note as done what was tried and is found no more."""
-        still = Counter((problem.code, problem.call_id, problem.ref) for problem in found)
+        still = Counter(map(_key, found))
         for problem in tried:
-            key = (problem.code, problem.call_id, problem.ref)
+            key = _key(problem)
             if still[key]:
                 still[key] -= 1
             else:
                 self.actions.append(done(part, problem))
 
-    def _write(self, items: Items, made: Plan) -> Items | None:
-        """The mended items in a private file; None when nothing changed."""
+    def _write(self, items: Items, made: Plan) -> tuple[Items, Path] | None:
+        """The mended items in a private file, and that; None when nothing changed."""
         spool = self._scratch.spool("repaired", hashed=False)
         writer = Writer(self._dialect, made)
         count = 0
@@ -99,4 +115,15 @@ class _Mender:
             spool.write(b"\n")
             count += 1
         spooled = spool.close()
-        return Items.in_file(spooled.path, count=count, size=spooled.size) if writer.changed else None
+        if not writer.changed:
+            spooled.path.unlink()
+            return None
+        return Items.in_file(spooled.path, count=count, size=spooled.size), spooled.path
+
+
+_Key = tuple[str, str | None, str | None]
+
+
+def _key(problem: Problem) -> _Key:
+    """What is the same problem after others were mended, and the items have other numbers."""
+    return problem.code, problem.call_id, problem.ref

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -72,7 +73,9 @@ def left(part: str, problem: Problem, reason: str) -> Action:
     return Action(part, problem.item, problem.code, "left", detail, problem.call_id)
 
 
-def reason_to_leave(problem: Problem, pending: set[str], doubled: set[str | None]) -> str | None:
+def reason_to_leave(
+    problem: Problem, pending: Collection[str], doubled: Collection[str | None]
+) -> str | None:
     """Why this problem is left, or None; `doubled` are ids of calls that nobody can tell apart."""
     if problem.code == "unanswered_call" and problem.call_id in pending:
         return PENDING
