@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
@@ -18,6 +19,10 @@ _HOW_TO_DECIDE = (
     "Look in the system that each of these acts on. Then restore again with what you found, and why you "
     "know; `--resolve` can stand several times, so once is enough for all of them."
 )
+_LONGEST = 20_000
+"""Characters of one row."""
+_ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
+"""What some readers of Markdown make a link of without being asked."""
 _MOST_LINES = 400
 """Lines of the summary."""
 
@@ -217,4 +222,5 @@ def _code(text: str) -> str:
 
 def _inert(text: str) -> str:
     """One line in which neither control characters nor Markdown, HTML or links mean anything."""
-    return "".join(f"\\{c}" if c in "\\`*_{}[]<>#|!~&" else c for c in one_line(shorten(text, 20_000)))
+    shown = "".join(f"\\{c}" if c in "\\`*_{}[]<>#|!~&" else c for c in one_line(shorten(text, _LONGEST)))
+    return _ADDRESS.sub(r"\\", shown)
