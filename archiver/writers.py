@@ -12,24 +12,30 @@
     key = "ed25519:…"                          # valid_from and distrusted_after as above
 
 Times are compared with the moment at which the *store* says the record was written: a stolen key can sign any
-time it likes.
+time it likes. A key may have several entries, say for several patterns of runs; where one of them distrusts
+it, it is distrusted for all runs, for whoever holds it can write any of them.
+
+In a pattern `*` is any text, `?` one character, `[abc]` one of these; a bracket itself is written `[[]`.
 """
 
 from __future__ import annotations
 
 import glob
+import os
+import shlex
+import stat
 import tomllib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self, TypeVar
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from archiver import sign
-from archiver.errors import ConfigError, InvalidKeyError, UntrustedWriterError
+from archiver.errors import ConfigError, InvalidKeyError, UntrustedWriterError, UsageError
 from archiver.model import Frozen, Utc, utc_text
 
 OWN = "own signing key"
@@ -54,6 +60,16 @@ class TrustedKey(Frozen):
     valid_from: Utc | None = None
     distrusted_after: Utc | None = None
 
+    @model_validator(mode="after")
+    def _times_fit(self) -> Self:
+        begin, end = self.valid_from, self.distrusted_after
+        if begin is not None and end is not None and end < begin:
+            raise ValueError(
+                f"distrusted_after {utc_text(end)} is before valid_from {utc_text(begin)}, so nothing that "
+                "the key signs would ever be believed"
+            )
+        return self
+
 
 class Writer(TrustedKey):
     """A key whose records are believed."""
@@ -63,6 +79,9 @@ class Writer(TrustedKey):
 
 class Administrator(TrustedKey):
     """A key whose notes are believed, about any run."""
+
+
+Entry = TypeVar("Entry", bound=TrustedKey)
 
 
 class _List(Frozen):
@@ -77,6 +96,8 @@ class Writers:
     trusted: tuple[Writer, ...] = ()
     source: Path | None = None
     administrators: tuple[Administrator, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What is to be said of the file."""
 
     @classmethod
     def load(cls, path: Path | None, *, own: str | None = None) -> Writers:
@@ -88,13 +109,14 @@ class Writers:
             return cls()
         if path is None:
             return cls((Writer(name=OWN, key=own),), None, (Administrator(name=OWN, key=own),))
-        found = _read(path)
-        return cls(found.writer, path, found.administrator)
+        found, warnings = _read(path)
+        return cls(found.writer, path, found.administrator, warnings)
 
     def judge(self, public: str, run: str, at: datetime) -> str:
         """The name of the writer that may have written `run` with this key at that moment.
 
-        Raises `UntrustedWriterError`. Of several entries for one key, one that distrusts it decides.
+        Raises `UntrustedWriterError`. Of several entries for one key, one that distrusts it decides, also if
+        it is for other runs.
         """
         known = [writer for writer in self.trusted if writer.key == public]
         if not known:
@@ -110,7 +132,7 @@ class Writers:
                 run,
             )
         _refuse_distrusted(
-            fitting,
+            known,
             f"run {run} was written",
             at,
             remedy="restore a checkpoint from before with --at; somebody else may hold this key",
@@ -120,6 +142,45 @@ class Writers:
     def distrusts(self, public: str) -> bool:
         """Whether signatures of this key count only up to some time."""
         return any(writer.key == public and writer.distrusted_after is not None for writer in self.trusted)
+
+    def key_of(self, name: str) -> str:
+        """The key that is given itself or by the name of a writer; `UsageError` for one that is not listed."""
+        keys = {one.key for one in (*self.trusted, *self.administrators) if name == one.key}
+        keys = keys or {writer.key for writer in self.trusted if writer.name == name}
+        if len(keys) == 1:
+            return keys.pop()
+        if keys:
+            raise UsageError(
+                f"several keys have the name {name!r}", remedy=f"name one of them: {', '.join(sorted(keys))}"
+            )
+        known = sorted({f"{writer.name!r} ({writer.key})" for writer in self.trusted})
+        raise UsageError(
+            f"{name!r} is neither the key nor the name of a trusted writer",
+            remedy=f"the trusted writers are {', '.join(known) or '(none)'}",
+        )
+
+    def distrusting(self, public: str, after: datetime) -> Writers:
+        """The same list after this key was distrusted from then on, where it was not from before."""
+        return replace(
+            self,
+            trusted=tuple(_distrusted(one, public, after) for one in self.trusted),
+            administrators=tuple(_distrusted(one, public, after) for one in self.administrators),
+        )
+
+    def believing(self, public: str) -> Writers:
+        """The same list before this key was distrusted."""
+        return replace(
+            self,
+            trusted=tuple(
+                one.model_copy(update={"distrusted_after": None}) if one.key == public else one
+                for one in self.trusted
+            ),
+        )
+
+    def entries(self, public: str) -> str:
+        """The lines of `writers.toml` about this key."""
+        kinds = (("writer", self.trusted), ("administrator", self.administrators))
+        return "\n".join(_lines(kind, one) for kind, listed in kinds for one in listed if one.key == public)
 
     def judge_administrator(self, public: str, where: str, at: datetime) -> str:
         """The name of the administrator whose note `where` is, when the store got it at that moment.
@@ -193,6 +254,22 @@ def administrator_entry(name: str, public: str) -> str:
     return _table("administrator", name=name, key=public)
 
 
+def _lines(kind: str, one: TrustedKey) -> str:
+    runs = {"runs": one.runs} if isinstance(one, Writer) else {}
+    times = {"valid_from": one.valid_from, "distrusted_after": one.distrusted_after}
+    return _table(kind, name=one.name, key=one.key, **runs) + "".join(
+        f"{key} = {utc_text(moment)}\n" for key, moment in times.items() if moment is not None
+    )
+
+
+def _distrusted(one: Entry, public: str, after: datetime) -> Entry:
+    if one.key != public:
+        return one
+    moments = [moment for moment in (after, one.distrusted_after) if moment is not None]
+    end = max(min(moments), one.valid_from) if one.valid_from is not None else min(moments)
+    return one.model_copy(update={"distrusted_after": end})
+
+
 def _table(kind: str, **values: str) -> str:
     return f"[[{kind}]]\n" + "".join(f"{key} = {toml_text(value)}\n" for key, value in values.items())
 
@@ -215,13 +292,14 @@ def _escape(character: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def _read(path: Path) -> _List:
+def _read(path: Path) -> tuple[_List, tuple[str, ...]]:
     try:
         with path.open("rb") as file:
+            warnings = _others_may_write(path, os.fstat(file.fileno()))
             data = file.read(_MAX_FILE + 1)
         if len(data) > _MAX_FILE:
             raise ConfigError(f"{path} has more than {_MAX_FILE} bytes: it is no list of writers")
-        return _List.model_validate(tomllib.loads(data.decode("utf-8")))
+        return _List.model_validate(tomllib.loads(data.decode("utf-8"))), warnings
     except OSError as error:
         raise ConfigError(
             f"the list of trusted writers {path} cannot be read: {error.strerror}",
@@ -237,3 +315,22 @@ def _read(path: Path) -> _List:
         ) from error
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is not TOML: {error}", remedy="correct the file") from error
+
+
+def _others_may_write(path: Path, status: os.stat_result) -> tuple[str, ...]:
+    """`ConfigError` for a file that everybody may write to; a warning for one that some others may."""
+    if not stat.S_ISREG(status.st_mode):
+        return ()
+    if status.st_mode & stat.S_IWOTH:
+        raise ConfigError(
+            f"everybody on this machine may write to {path}, which says whose signatures are believed",
+            remedy=f"look who changed it, then: chmod o-w {shlex.quote(str(path))}",
+        )
+    others = []
+    if status.st_mode & stat.S_IWGRP:
+        others.append(f"the group {status.st_gid}")
+    if status.st_uid not in (0, os.getuid()):
+        others.append(f"its owner, user {status.st_uid},")
+    if not others:
+        return ()
+    return (f"{' and '.join(others)} may change {path}, which says whose signatures are believed",)
