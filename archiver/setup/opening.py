@@ -185,6 +185,7 @@ def open_setup(
             remedy=_restore_keys(),
         )
     writers = Writers.load(settings.keys.writers, own=signing_key.public if signing_key else None)
+    warnings = (*warnings, *writers.warnings)
     if need == "write":
         warnings = (*warnings, *standing_warnings(settings, store, recipients, identities))
     witness, doubts = witness_of(settings)
