@@ -12,7 +12,6 @@ from archiver.cli import output
 from archiver.cli.archive import archive
 from archiver.cli.audit import audit
 from archiver.cli.check import check
-from archiver.cli.check import check
 from archiver.cli.doctor import doctor
 from archiver.cli.drill import drill
 from archiver.cli.export import export
@@ -25,7 +24,6 @@ from archiver.cli.options import use_config
 from archiver.cli.recipients import recipients_list
 from archiver.cli.redact import redact
 from archiver.cli.rekey import rekey
-from archiver.cli.repair import repair
 from archiver.cli.repair import repair
 from archiver.cli.restore import restore
 from archiver.cli.rules import rules_check, rules_list, rules_test
@@ -49,8 +47,6 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "show": show,
     "restore": restore,
     "verify": verify,
-    "check": check,
-    "repair": repair,
     "check": check,
     "repair": repair,
     "migrate": migrate,
