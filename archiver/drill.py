@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from archiver import age, audit, gate, layout, target
+from archiver import age, audit, layout, target
 from archiver.catalog import Catalog
 from archiver.errors import (
     ArchiverError,
@@ -141,8 +141,8 @@ def _one(run: str, seq: int, setup: Setup, into: Path, keep: bool) -> Drilled:
     began = time.monotonic()
     try:
         # Looking is not going on: whatever stands against it is accepted for a copy that is thrown away.
-        accept = {*(blocker.accept for blocker in plan(run, setup).blockers), gate.EFFECTS}
-        report = restore(run, setup, into=into, accept=sorted(accept)).report
+        accept = [blocker.accept for blocker in plan(run, setup).blockers]
+        report = restore(run, setup, into=into, accept=accept).report
         return _came_back(report, time.monotonic() - began)
     except BundleExpiredError:
         return Drilled(run, seq, time.monotonic() - began, expired=True)

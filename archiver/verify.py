@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from archiver import bundles, layout
+from archiver.audit import seen
 from archiver.catalog import Catalog, Entry
 from archiver.errors import (
     ArchiverError,
@@ -103,9 +104,10 @@ class _Look:
         self._one_by_one = Catalog(setup, workers=1)
 
     def one(self, run: str) -> Iterator[Finding]:
-        """The findings of one run and of the notes about it."""
+        """The findings of one run, of the notes about it and of its audit."""
         yield from self._run(run, self._catalog, only=True)
         yield from _notes(run, self._catalog.notes)
+        yield from _audit(run, self._setup)
 
     def all(self) -> Iterator[Finding]:
         """The findings of all runs, and of what belongs to none."""
@@ -259,6 +261,15 @@ def _notes(run: str, notes: Notes) -> Iterator[Finding]:
             yield Finding(one.name, run, error=one.error)
 
 
+def _audit(run: str, setup: Setup) -> Iterator[Finding]:
+    """What somebody signed of what they did with the run."""
+    try:
+        for said in seen.findings(setup, run):
+            yield Finding(said.object, run, note=said.note if said.error is None else "", error=said.error)
+    except ArchiverError as error:
+        yield Finding(layout.audit_prefix(run), run, error=error)
+
+
 def _advice(run: str, seals: list[Seal], setup: Setup) -> Iterator[Finding]:
     misfits = sum(not fits(seal, setup) for seal in seals)
     if misfits:
@@ -271,8 +282,8 @@ def _advice(run: str, seals: list[Seal], setup: Setup) -> Iterator[Finding]:
 
 
 def _others(setup: Setup, newest: dict[str, int], notes: Notes) -> Iterator[Finding]:
-    """Objects that no part of this product makes, notes, bundles of runs without records, hints to none."""
-    noted = None
+    """Objects that no part of this product makes, notes, audit, bundles without records, hints to none."""
+    noted = audited = None
     for info in setup.store.list():
         try:
             name = layout.parse(info.name)
@@ -282,6 +293,9 @@ def _others(setup: Setup, newest: dict[str, int], notes: Notes) -> Iterator[Find
         if name.kind == "note" and name.run is not None and name.run != noted:
             noted = name.run
             yield from _notes(noted, notes)
+        if name.kind == "audit" and name.run is not None and name.run != audited:
+            audited = name.run
+            yield from _audit(audited, setup)
         known = newest.get(name.run or "", 0)
         if name.kind == "bundle" and not known:
             yield Finding(info.name, name.run, note=_UNCOMMITTED)

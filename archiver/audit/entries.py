@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ from archiver.errors import (
 )
 from archiver.model import utc_text
 from archiver.model.audit import AUDIT_FORMAT, AuditEntry
+from archiver.parallel import in_order
+from archiver.store import Remote
 
 if TYPE_CHECKING:
     from archiver.age import Identity, Recipient
@@ -78,16 +81,22 @@ def of(setup: Setup, run: str) -> Iterator[Found]:
 
     Raises only what keeps the store from being read.
     """
-    for info in setup.store.list(layout.audit_prefix(run)):
+
+    def look(info: ObjectInfo) -> Found | None:
         try:
             layout.parse(info.name)
-            yield _read(info, run, setup)
+            return _read(info, run, setup)
         except (InvalidNameError, ObjectNotFoundError):
-            continue  # nobody's, `verify` reports it as a stranger; or removed since it was listed
+            return None  # nobody's, `verify` reports it as a stranger; or removed since it was listed
         except StoreError:
             raise
         except ArchiverError as error:
-            yield Found(info.name, error=error.with_traceback(None))
+            return Found(info.name, error=error.with_traceback(None))
+
+    store = setup.store
+    workers = store.parallel if isinstance(store, Remote) else 1
+    with closing(in_order(look, store.list(layout.audit_prefix(run)), workers=workers)) as found:
+        yield from (one for one in found if one is not None)
 
 
 def _read(info: ObjectInfo, run: str, setup: Setup) -> Found:
