@@ -129,7 +129,8 @@ def _judge(
         elif name in captured:
             yield _unknown(name, "this version has no such probe", "restore with the release that saved it")
         else:
-            missing = _unknown(name, "nothing was recorded for it when the checkpoint was saved", None)
+            evidence = "nothing was recorded for it when the checkpoint was saved"
+            missing = _unknown(name, evidence, f"`--accept {name}` goes on without it")
             yield missing.model_copy(update={"recorded": False})
 
 
