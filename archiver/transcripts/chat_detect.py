@@ -34,7 +34,9 @@ _PLACES: Final[tuple[Path, ...]] = (("messages",), ("traj",), ("request", "messa
 
 def shown(values: Sequence[Any], container: Any) -> bool:
     """True for messages that are those of Chat Completions and show it, or whose container does."""
-    return bool(values) and all(map(_message, values)) and (any(map(_marked, values)) or _asks(container))
+    if not values or not all(map(_message, values)) or sum(map(_is_known, values)) * 2 <= len(values):
+        return False
+    return any(map(_marked, values)) or _asks(container)
 
 
 def nested(values: Sequence[Any]) -> Path | None:
@@ -60,9 +62,7 @@ def _message(value: Any) -> bool:
     if not isinstance(role, str):
         return False
     if role not in ROLES:  # a line of the harness's own between messages
-        return not content and value.keys() <= {"role", "content"}
-    if content is None and role not in ("assistant", "tool", "function"):
-        return False
+        return isinstance(content, str | None) and value.keys() <= {"role", "content"}
     if isinstance(content, list):
         if not all(isinstance(part, dict) and _kind(part) in _PARTS for part in content):
             return False
@@ -72,6 +72,12 @@ def _message(value: Any) -> bool:
     if not isinstance(listed, list) or not all(map(_call, listed)):
         return False
     return role != "tool" or isinstance(value.get("tool_call_id"), str)
+
+
+def _is_known(value: dict[str, Any]) -> bool:
+    """True for what the API takes; a file may hold some that it does not, but not mostly."""
+    given = value.get("content") is not None or value["role"] in ("assistant", "tool", "function")
+    return value["role"] in ROLES and given
 
 
 def _call(value: Any) -> bool:

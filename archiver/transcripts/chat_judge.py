@@ -21,6 +21,7 @@ from archiver.transcripts.pairing import DOUBLED
 
 _ENDS: Final = frozenset({"exit", "approval"})
 """Roles by which a harness says that the calls ahead of them stay open: it submitted, or a person decides."""
+_TWICE: Final = "the same call, written twice"
 _BY_DESIGN: Final = "the call ahead of it stays open by design, and nothing is to follow"
 
 
@@ -50,6 +51,7 @@ class ChatJudge:
         """Calls that may be answered here, but need not be."""
         self._exit: Problem | None = None
         """The message just now, of a role by which a harness ends a run."""
+        self._previous: Any = None
         self._pictures = Pictures()
 
     def see(self, index: int, item: Any, facts: Facts) -> None:
@@ -58,6 +60,11 @@ class ChatJudge:
             self._end()
             return
         self._go_on()
+        previous, self._previous = self._previous, item
+        if facts.calls and item == previous:
+            for call in facts.calls:
+                self._found.append(Problem("duplicate_call", index, _TWICE, call.id, again=True))
+            return
         if facts.role == "assistant":
             self._close()
             self._call(index, item, facts)
@@ -161,7 +168,7 @@ class ChatJudge:
                 Problem(
                     "duplicate_call",
                     calls.home,
-                    "the same call, written twice" if again else "a second call with this id in one message",
+                    _TWICE if again else "a second call with this id in one message",
                     call_id,
                     beyond=None if known else DOUBLED,
                     occurrence=number,
@@ -179,6 +186,7 @@ class ChatJudge:
             self._give_up(call_id)
         self._answered.clear()
         self._free.clear()
+        self._previous = None
         self._found += self._pictures.over()
 
     def _ended_by_design(self) -> None:

@@ -115,8 +115,13 @@ def result(item: Any) -> ToolResult | None:
     return ToolResult(own if isinstance(own, str) else "", text, failed(text))
 
 
-def renamed_call(item: dict[str, Any], call_id: str, new_id: str | None, occurrence: int) -> dict[str, Any]:
-    """The message with another id for one of its calls with that id, or without that call."""
+def renamed_call(
+    item: dict[str, Any], call_id: str, new_id: str | None, occurrence: int
+) -> dict[str, Any] | None:
+    """The message with another id for one of its calls with that id, or without that call.
+
+    A message of which every call was written before is a copy, and None.
+    """
     listed = item.get("tool_calls")
     places = [
         place
@@ -127,7 +132,8 @@ def renamed_call(item: dict[str, Any], call_id: str, new_id: str | None, occurre
         return item
     place = places[occurrence]
     new = [] if new_id is None else [{**listed[place], "id": new_id}]
-    return {**item, "tool_calls": [*listed[:place], *new, *listed[place + 1 :]]}
+    made = [*listed[:place], *new, *listed[place + 1 :]]
+    return {**item, "tool_calls": made} if made else None
 
 
 def renamed_tool(item: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
@@ -226,14 +232,14 @@ def _in_part(part: dict[str, Any], place: Path) -> Iterator[Blob]:
 
 
 def pictures(item: Any) -> Iterator[tuple[Path, int]]:
-    """Where a message shows the model something that is no text, and the size of its base64 if it is here."""
+    """Where a message holds the base64 of something that is no text, and how much that is."""
     content = item.get("content") if isinstance(item, dict) else None
     for index, part in enumerate(content if isinstance(content, list) else ()):
         for path in _SHOWN if isinstance(part, dict) else ():
             found = at(part, path)
-            if isinstance(found, str):
-                here = found.startswith("data:") or path[0] in ("file", "input_audio")
-                yield ("content", index, *path), len(found) if here else 0
+            held = path[0] in ("file", "input_audio")
+            if isinstance(found, str) and (held or found.startswith("data:")):
+                yield ("content", index, *path), len(found)
 
 
 def data_of(url: str) -> tuple[str, str | None]:

@@ -120,7 +120,7 @@ class OpenAIChat(DialectDefaults):
     def user_note(self, text: str, before: Any) -> Any:
         return {"role": "user", "content": text}
 
-    def renamed_call(self, item: Any, call_id: str, new_id: str | None, occurrence: int = 0) -> Any:
+    def renamed_call(self, item: Any, call_id: str, new_id: str | None, occurrence: int = 0) -> Any | None:
         return (
             chat_message.renamed_call(item, call_id, new_id, occurrence) if isinstance(item, dict) else item
         )

@@ -41,6 +41,7 @@ class OpenAIResponses(ResponsesDialect):
 
     def problems(self, items: Iterator[Any]) -> list[Problem]:
         judge = ItemsJudge()
+        judge.knows_by_id = True
         for index, item in enumerate(items):
             judge.texts(index, item)
             if isinstance(item, list):

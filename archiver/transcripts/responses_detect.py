@@ -9,9 +9,9 @@ from typing import Any, Final
 from archiver.transcripts import codex_lines
 from archiver.transcripts.dialect import Path
 from archiver.transcripts.places import at
+from archiver.transcripts.responses_checks import ROLES
 from archiver.transcripts.responses_items import ANSWERS, HOSTED, KINDS, RESULTS, SEALED, TEXT_PARTS, kind_of
 
-_ROLES: Final = frozenset({"user", "assistant", "system", "developer"})
 _OWN_PARTS: Final = frozenset({"input_text", "output_text", "input_image", "input_file"})
 _PARTS: Final = _OWN_PARTS | {
     *TEXT_PARTS,
@@ -44,7 +44,7 @@ def _flat(value: Any) -> bool:
 
 def shown(values: Sequence[Any], container: Any) -> bool:
     """True for items of the Responses API that show it, or whose container does."""
-    if not values or not all(map(_item, values)):
+    if not values or not all(map(_item, values)) or sum(map(_is_known, values)) * 2 <= len(values):
         return False
     asks = isinstance(container, Mapping) and _asks(container)
     if isinstance(container, Mapping) and container.get("output") == [] and not asks:
@@ -82,15 +82,18 @@ def _item(value: Any) -> bool:
     """True for what could be an item; one of a kind that is not known yet has to have an id."""
     kind = kind_of(value)
     if kind == "message":
-        role = value.get("role")
-        return isinstance(role, str) and role in _ROLES and _content(value.get("content"))
+        return isinstance(value.get("role"), str) and _content(value.get("content"))
     if kind in KINDS:
         return "message" not in value and "callId" not in value
     return bool(_NEW_KIND.fullmatch(kind)) and isinstance(value.get("id"), str) and "message" not in value
 
 
+def _is_known(value: Any) -> bool:
+    return kind_of(value) != "message" or value["role"] in ROLES
+
+
 def _content(content: Any) -> bool:
-    if isinstance(content, str):
+    if isinstance(content, str | None):
         return True
     return isinstance(content, list) and all(
         isinstance(part, dict) and isinstance(part.get("type"), str) and part["type"] in _PARTS

@@ -76,6 +76,8 @@ class ItemsJudge:
         """Ids of calls for which a person was asked: one that is still open waits, and is no problem."""
         self.takes_readable = True
         """False once it is known that the provider refuses reasoning that can be read."""
+        self.knows_by_id = False
+        """True where the provider has kept reasoning itself and finds what followed it by its id."""
 
     def start(self, *, calls_elsewhere: bool, results_elsewhere: bool) -> None:
         """Another list begins; its results may have their calls in what is not here, or its calls theirs."""
@@ -131,6 +133,9 @@ class ItemsJudge:
             if not self.takes_readable and item.get("content"):
                 self._foreign.append(index)
         elif kind in _FOLLOWERS or (kind == "message" and item.get("role") == "assistant"):
+            if self.knows_by_id and not item.get("id"):
+                self._reasoning = [one for one in self._reasoning if _is_kept_there(one[1])]
+                self._alone()
             self._reasoning.clear()
         elif kind == "message":
             self._alone()
@@ -256,6 +261,12 @@ class ItemsJudge:
 
     def _problem(self, code: Any, item: int, called: str | None, detail: str) -> None:
         self._found.append(Problem(code, item, detail, called))
+
+
+def _is_kept_there(reasoning: Mapping[str, Any]) -> bool:
+    """True for reasoning of which only the id is here."""
+    held = reasoning.get("encrypted_content") or reasoning.get("content")
+    return isinstance(reasoning.get("id"), str) and not held
 
 
 def _answers(kind: str) -> tuple[str, ...]:

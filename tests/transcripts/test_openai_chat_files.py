@@ -126,7 +126,8 @@ def test_plain_messages_of_an_anthropic_request_stay_what_they_were(container: d
     [
         ASK,
         [{"role": "user", "content": "x", "ts": 1}, {"role": "tool", "tool_call_id": "a", "content": "x"}],
-        [*chat_messages(1), {"role": "exit", "content": "Submitted"}],  # mini-swe-agent
+        [*chat_messages(1), {"role": "exit", "content": "Submitted", "extra": {}}],  # mini-swe-agent
+        [*ASK, {"role": "exit", "content": "x"}, {"role": "system", "content": "x"}, {"role": "info"}],
         [*chat_messages(1), {"role": "user", "content": "x", "extra": {"cost": 1}}],
         [*ASK, {"role": "tool", "tool_call_ids": ["a"], "content": "x"}],  # SWE-agent
         [*ASK, {"role": "tool", "tool_call_id": "a", "tool_returns": [], "content": "x"}],  # Letta
