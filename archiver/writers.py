@@ -144,7 +144,7 @@ class Writers:
         return any(writer.key == public and writer.distrusted_after is not None for writer in self.trusted)
 
     def key_of(self, name: str) -> str:
-        """The key that is given itself or by the name of a writer; `UsageError` for one that is not listed."""
+        """The key that is given itself or by the name of a writer; `UsageError` if it is not listed."""
         keys = {one.key for one in (*self.trusted, *self.administrators) if name == one.key}
         keys = keys or {writer.key for writer in self.trusted if writer.name == name}
         if len(keys) == 1:

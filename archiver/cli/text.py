@@ -99,13 +99,13 @@ def since_when(text: str) -> datetime:
     from archiver.errors import UsageError
 
     try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
         try:
+            at = datetime.fromisoformat(text)
+        except ValueError:
             return datetime.now(UTC) - duration(text)
-        except (ValueError, OverflowError) as error:
-            raise UsageError(
-                f"--since {text!r} is neither a time nor a length of time",
-                remedy="write it as 2026-03-01, 2026-03-01T12:00:00Z, 7d or 36h",
-            ) from error
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise UsageError(
+            f"--since {text!r} is neither a time nor a length of time",
+            remedy="write it as 2026-03-01, 2026-03-01T12:00:00Z, 7d or 36h",
+        ) from error
