@@ -11,14 +11,17 @@ from archiver.model.base import utc_text
 from archiver.model.report import OpenEffect, RestoreReport
 from archiver.rotation import by_rank
 from archiver.safetext import one_line, shorten
-from archiver.shellwords import word
+from archiver.shellwords import run_word, word
 
 MOST_ROWS = 200
 """Rows of one section; `report.json` and the other files have all of them."""
 _HOW_TO_DECIDE = (
     "Look in the system that each of these acts on. Then restore again with what you found, and why you "
-    "know; `--resolve` can stand several times, so once is enough for all of them."
+    "know, with the flags for store and keys that this restore had; `--resolve` can stand several times, so "
+    "once is enough for all of them."
 )
+_EFFECTS = "effects"
+"""The word with which they were accepted for this restore; to decide on them needs it no more."""
 _LONGEST = 20_000
 """Characters of one row."""
 _ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
@@ -116,9 +119,11 @@ def _about(effect: OpenEffect) -> str:
 
 
 def _decide(report: RestoreReport, effect: OpenEffect, outcome: str) -> str:
+    accepts = [f"--accept {word(one)} " for one in report.accepted if one != _EFFECTS]
+    into = f"--into {word(f'{report.folder}-decided')} " if report.folder else ""
     return (
-        f"archiver restore {word(report.run)} --at {report.seq} {effect.resolve}={outcome} "
-        "--because 'WHAT YOU FOUND' --claim"
+        f"archiver restore {into}--at {report.seq} {''.join(accepts)}{effect.resolve}={outcome} "
+        f"--because 'WHAT YOU FOUND' --claim {run_word(report.run)}"
     )
 
 

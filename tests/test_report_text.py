@@ -66,6 +66,8 @@ def still_open(key: str) -> OpenEffect:
 def full() -> str:
     return markdown(
         report(
+            folder="/a b",
+            accepted=("age", "effects"),
             lost=("checkpoint 2 of today",),
             undecided=(still_open("pay"),),
             decisions=(Decision(effect="mail", outcome="done", by="a@b", at=NOW, reason="asked"),),
@@ -118,7 +120,10 @@ def test_what_is_to_be_decided_comes_with_its_commands() -> None:
     text = full()
     assert f'- pay: curl with \\{{"n":1\\}}, in progress since {utc_text(NOW)}' in text
     for outcome in ("done", "not-done"):
-        command = f"archiver restore r --at 1 --resolve pay={outcome} --because 'WHAT YOU FOUND' --claim"
+        command = (
+            f"archiver restore --into '/a b-decided' --at 1 --accept age --resolve pay={outcome} "
+            "--because 'WHAT YOU FOUND' --claim r"
+        )
         assert f"\n      {command}\n" in text
     assert f"- mail: done, said a@b at {utc_text(NOW)}. Why: asked" in text
     assert "| git\\_commit | STALE (accepted) | ahead | look |" in text
