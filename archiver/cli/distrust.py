@@ -63,9 +63,9 @@ def _words(loss: Loss) -> tuple[str, str]:
 
     records = counted(loss.records, "record")
     at = f", written at {utc_text(loss.written)}" if loss.written else ""
+    scope = f"and with them all from number {loss.first} of {loss.newest} on"
     return (
-        f"run {loss.run}: {records} by this key, and with them all from number {loss.first} of {loss.newest} "
-        f"on{at}",
+        f"run {loss.run}: {records} by this key, {scope}{at}",
         f"    {loss.command or 'no checkpoint before is whole: nothing of it could be restored'}",
     )
 
