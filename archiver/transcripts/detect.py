@@ -35,6 +35,8 @@ _MESSAGE_KEYS: Final = frozenset(
     }
 )
 _OWN_BLOCKS: Final = frozenset({CLIENT_CALL, "tool_result", "compaction", *REASONING, *SERVER_CALLS})
+_ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
+"""Words for roles in the APIs of providers."""
 _COMMON_BLOCKS: Final = frozenset(
     {"text", "image", "document", "search_result", "container_upload", "fallback"}
 )
@@ -61,11 +63,10 @@ def _claude_line(value: Any) -> bool | None:
         message = value.get("message")
         if not isinstance(message, dict):
             return False
-        if message.get("role") not in ("user", "assistant") or not isinstance(
-            message.get("content"), str | list
-        ):
+        if not isinstance(message.get("role"), str) or not isinstance(message.get("content"), str | list):
             return None
-        return any(key in value for key in _SESSION_KEYS)
+        # In another role than the line's type says it may be a harness's own; it is not told by such a line.
+        return message["role"] == kind and any(key in value for key in _SESSION_KEYS)
     if kind in _MARKED_LINES:
         return _MARKED_LINES[kind] in value
     return kind in _SESSION_LINES and any(key in value for key in _SESSION_KEYS[:2])
@@ -77,9 +78,13 @@ def of_messages(values: Sequence[Any], container: Any) -> str:
         return OPENAI_RESPONSES
     if chat_detect.shown(values, container):
         return OPENAI_CHAT
-    if not values or not all(map(_message, values)):
+    strange = [value for value in values if not _message(value)]
+    if not values or len(strange) * 2 >= len(values) or not all(map(_misnamed, strange)):
         return OPAQUE
-    marked = any(_marked(value) for value in values) or _claude_request(container)
+    values = [value for value in values if _message(value)]
+    marked = any(_marked(value) for value in values) or (_claude_request(container) and not strange)
+    if strange and not marked:
+        return OPAQUE
     anybodys = _plain(values) and not (isinstance(container, Mapping) and "model" in container)
     return ANTHROPIC if marked or anybodys else OPAQUE
 
@@ -107,6 +112,14 @@ def _message(value: Any) -> bool:
     if value.get("role") not in ("user", "assistant") or not isinstance(content, str | list):
         return False
     return isinstance(content, str) or all(map(_block, content))
+
+
+def _misnamed(value: Any) -> bool:
+    """True for a message in a role that is nobody's: of a harness, or of another word for a role."""
+    role = value.get("role") if isinstance(value, dict) else None
+    if not isinstance(role, str) or role in _ROLES:
+        return False
+    return _message({**value, "role": "user"})
 
 
 def _block(block: Any) -> bool:
