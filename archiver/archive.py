@@ -72,6 +72,8 @@ class Options:
     salvage: bool = False
     keep_turns: int | None = None
     summarise: Summarise | None = None
+    capture: bool = True
+    """False for a checkpoint that was saved before: the world of today is not the one it was taken in."""
     watch: tuple[str, ...] = ()
     """Resources whose version is remembered, besides those of the settings."""
 
@@ -168,12 +170,16 @@ def _describe(
             f"run {place.run} belongs to task {before.task}, not to {task}",
             remedy="leave --task out, or give the other task's run another --run-id",
         )
-    world = replace(
-        describe.world(checkpoint, setup.settings.freshness, options.watch, now),
-        credentials=setup.settings.freshness.credentials,
-        aws=store_options(setup.settings).aws,
-    )
-    return describe.complete(checkpoint, given, place.run, task, freshness.capture_all(world))
+    probes = checkpoint.environment.probes
+    if options.capture and not describe.is_captured(checkpoint):
+        world = replace(
+            describe.world(checkpoint, setup.settings.freshness, options.watch, now),
+            credentials=setup.settings.freshness.credentials,
+            aws=store_options(setup.settings).aws,
+            apart=describe.apart(setup),
+        )
+        probes = describe.captured(checkpoint, freshness.capture_all(world))
+    return describe.complete(checkpoint, given, place.run, task, probes)
 
 
 def _compact_options(options: Options, setup: Setup) -> CompactOptions:

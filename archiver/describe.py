@@ -11,6 +11,7 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 from archiver import freshness, jsonio
 from archiver.freshness.shown import shown
@@ -25,12 +26,14 @@ from archiver.model import (
     Step,
     Transcript,
     Workspace,
+    utc_text,
 )
 from archiver.safetext import shorten
 from archiver.transcripts import get_dialect
 
 if TYPE_CHECKING:
     from archiver.config.settings import FreshnessSettings
+    from archiver.setup import Setup
     from archiver.transcripts.survey import PartSurvey
     from archiver.transcripts.tools import Ran
 
@@ -138,16 +141,36 @@ def _evidence(survey: PartSurvey) -> tuple[Evidence, ...]:
 def complete(
     checkpoint: Checkpoint, given: Given, run: str, task: str, probes: dict[str, JsonValue]
 ) -> Checkpoint:
-    """The checkpoint with what the caller says instead of what was read, and what the probes captured."""
+    """The checkpoint with what the caller says instead of what was read, and with these captures."""
     said = {
         name: value
         for name in ("user_id", "outcome", "phase", "note")
         if (value := getattr(given, name)) is not None
     }
-    environment = checkpoint.environment.model_copy(
-        update={"probes": {**probes, **checkpoint.environment.probes}}
-    )
+    environment = checkpoint.environment.model_copy(update={"probes": probes})
     return checkpoint.model_copy(update={**said, "run_id": run, "task_id": task, "environment": environment})
+
+
+def apart(setup: Setup) -> tuple[Path, ...]:
+    """What a save or a restore itself writes to: in a work tree that is no change of the run's."""
+    url = urlsplit(setup.store.url)
+    store = (Path(unquote(url.path)),) if url.scheme == "file" else ()
+    trail = (setup.settings.trust.witness, setup.settings.audit.file)
+    return (*store, *(path for path in trail if path is not None))
+
+
+def is_captured(checkpoint: Checkpoint) -> bool:
+    """Whether probes were asked already when this very checkpoint was taken, as their time says."""
+    return checkpoint.environment.probes.get("age") == {"at": utc_text(checkpoint.checkpoint_at)}
+
+
+def captured(checkpoint: Checkpoint, probes: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """What probes captured now, with what the checkpoint brings along.
+
+    What the caller put there counts before it, but not what is left of an earlier checkpoint of the run.
+    """
+    brought = checkpoint.environment.probes
+    return {**brought, **probes} if "age" in brought else {**probes, **brought}
 
 
 def world(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from archiver import choosing, freshness, gate
 from archiver.catalog import Chain
+from archiver.describe import apart
 from archiver.model import Record
 from archiver.model.report import Blocker, ProbeVerdict, RestoreReport
 from archiver.rollback import ROLLBACK, Standing
@@ -89,6 +90,7 @@ def _world(
         now=now,
         checkpoint_at=record.checkpoint_at,
         workspace=freshness.workspace_of(record.probes),
+        apart=apart(setup),
         max_age=settings.max_age,
         timeout=settings.timeout.total_seconds(),
         network=network,

@@ -118,7 +118,8 @@ def save_run(run: str, setup: Setup, *, progress: Progress | None = None) -> Arc
         return None
     with Scratch() as scratch:
         found = saved.fetch(record, setup, scratch.path / "bundle", progress or Silent())
-        return archive(Source(checkpoint=found.checkpoint), setup, options=Options(), progress=progress)
+        options = Options(capture=False)
+        return archive(Source(checkpoint=found.checkpoint), setup, options=options, progress=progress)
 
 
 __all__ = ["Change", "of_file", "of_run", "save_run", "write_file"]

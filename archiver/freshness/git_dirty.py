@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
 
@@ -47,7 +48,7 @@ class GitDirtyProbe:
         except (GitError, OSError):
             return None
         try:
-            names, content = uncommitted(repository)
+            names, content = uncommitted(repository, context.apart)
         except (GitError, OSError) as error:
             return {"unread": _said(error)}
         digest = digests.guarded(content) if names else None
@@ -64,7 +65,8 @@ class GitDirtyProbe:
         if context.workspace is None:
             return self._answer("UNKNOWN", "no workspace folder is known", ELSEWHERE)
         try:
-            names, content = uncommitted(Repository(context.workspace, context.timeout * SHARE))
+            repository = Repository(context.workspace, context.timeout * SHARE)
+            names, content = uncommitted(repository, context.apart)
         except (GitError, OSError) as error:
             return self._answer("UNKNOWN", f"cannot be compared: {_said(error)}", ELSEWHERE)
         if not names and not count:
@@ -87,9 +89,12 @@ class GitDirtyProbe:
         return Verdict(probe=self.name, state=state, evidence=evidence, remedy=remedy)
 
 
-def uncommitted(repository: Repository) -> tuple[list[bytes], bytes]:
+def uncommitted(repository: Repository, apart: Sequence[Path] = ()) -> tuple[list[bytes], bytes]:
     """Names of the changed files, and a digest of what lies under them; `GitError` beyond the limits."""
     tree, names = repository.changed(MAX_NAMES)
+    outside = [os.fsencode(path.resolve()) for path in apart]
+    root = os.fsencode(tree.resolve())
+    names = [name for name in names if not any(_is_in(root + b"/" + name, path) for path in outside)]
     if len(names) > MAX_FILES:
         raise GitError(f"more than {MAX_FILES} files have uncommitted changes")
     digest = hashlib.sha256()
@@ -99,6 +104,10 @@ def uncommitted(repository: Repository) -> tuple[list[bytes], bytes]:
         left -= size
         digest.update(b"%d:%s%s%s" % (len(name), name, kind, content))
     return names, digest.digest()
+
+
+def _is_in(path: bytes, folder: bytes) -> bool:
+    return path == folder or path.startswith(folder + b"/")
 
 
 def _content(path: Path, left: int, deadline: float) -> tuple[bytes, int, bytes]:

@@ -35,6 +35,8 @@ class Context:
     checkpoint_at: datetime
     workspace: Path | None = None
     """Where the run worked, or where its work lies on this machine."""
+    apart: tuple[Path, ...] = ()
+    """Files and folders that are no part of the work wherever they lie: the store, what a restore writes."""
     max_age: timedelta = timedelta(days=7)
     timeout: float = 10.0
     """Seconds that one probe may take."""

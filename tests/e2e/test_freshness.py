@@ -7,7 +7,7 @@ import secrets
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,21 @@ from archiver.archive import Archived, Options, Source, archive
 from archiver.config import load
 from archiver.errors import NeedsDecisionError, StaleCheckpointError
 from archiver.freshness import Context, Verdict, all_probes, register, unregister
-from archiver.model import Budget, Checkpoint, Items, JsonValue, Plan, Spend, Transcript, TranscriptPart
+from archiver.model import (
+    Budget,
+    Checkpoint,
+    Environment,
+    Items,
+    JsonValue,
+    Plan,
+    Spend,
+    Transcript,
+    TranscriptPart,
+    Workspace,
+)
 from archiver.model.checkpoint import Approval
 from archiver.restore import Report, plan, restore
-from archiver.setup import Setup, open_setup
+from archiver.setup import Setup, initialise, open_setup
 
 RUN = "0b8f7a52-1111-4222-8333-444455556666"
 NOW = datetime.now(UTC)
@@ -212,6 +223,39 @@ def test_a_question_that_waits_is_said_once(setup: Setup) -> None:
     found = plan("by-hand", setup)
     assert found.exit_code == 0
     assert sum("Deploy now?" in warning for warning in found.warnings) == 1
+
+
+def test_what_was_captured_belongs_to_its_checkpoint(setup: Setup, work: Path, tmp_path: Path) -> None:
+    """A run that goes on from a restored checkpoint is captured anew; one that is only saved again is not."""
+    first = checkpoint(workspace=Workspace(path=str(work)))
+    save(first, setup)
+    restored = restore("by-hand", setup, into=tmp_path / "out").checkpoint
+    assert "git_commit" in restored.environment.probes
+    git(work, "commit", "-q", "--allow-empty", "-m", "two")
+    save(restored, setup)
+    assert states(plan("by-hand", setup))["git_commit"] == "STALE"
+    save(restored.model_copy(update={"checkpoint_at": NOW + timedelta(minutes=1)}), setup)
+    assert states(plan("by-hand", setup))["git_commit"] == "FRESH"
+    save(first, setup, capture=False)
+    assert "git_commit" in plan("by-hand", setup).not_recorded
+
+
+def test_what_the_caller_captured_counts(setup: Setup, work: Path) -> None:
+    environment = Environment(probes={"git_branch": {"branch": "topic"}})
+    save(checkpoint(workspace=Workspace(path=str(work)), environment=environment), setup)
+    found = states(plan("by-hand", setup))
+    assert (found["git_branch"], found["git_commit"]) == ("STALE", "FRESH")
+
+
+def test_a_store_in_the_work_tree_is_no_change_of_it(
+    work: Path, session: Path, tmp_path: Path, home: Path
+) -> None:
+    path = tmp_path / "inside.toml"
+    initialise(str(work / "store"), path, settings=load(), now=NOW)
+    setup = open_setup(load(path), need="write")
+    save(session, setup)
+    save(session, setup)
+    assert states(plan(RUN, setup))["git_dirty"] == "FRESH"
 
 
 class Moon:

@@ -85,6 +85,18 @@ def test_changes_that_were_committed_are_gone(repo: Repo) -> None:
     assert "git stash list" in str(verdict.remedy)
 
 
+def test_the_store_in_the_work_tree_is_no_change(repo: Repo, tmp_path: Path) -> None:
+    (tmp_path / "linked").symlink_to(repo.folder / "store")
+    world = context(repo.folder, apart=(tmp_path / "linked", repo.folder / "audit.jsonl"))
+    captured = PROBE.capture(world)
+    (repo.folder / "store" / "runs").mkdir(parents=True)
+    (repo.folder / "store" / "runs" / "one").write_text("x")
+    (repo.folder / "audit.jsonl").write_text("x")
+    assert PROBE.judge(captured, world).state == "FRESH"
+    (repo.folder / "store.txt").write_text("x")
+    assert PROBE.judge(captured, world).evidence.endswith("now 1 file: store.txt")
+
+
 def test_before_the_first_commit(tmp_path: Path) -> None:
     for options in ((), ("--object-format=sha256",)):
         unborn = Repo(tmp_path / f"unborn{len(options)}", *options)
