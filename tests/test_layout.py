@@ -28,6 +28,7 @@ NAMES = st.one_of(
     st.builds(layout.bundle_name, _RUNS, _SEQS, _HEX16),
     st.builds(layout.effect_name, _RUNS, _HEX32),
     st.builds(layout.note_name, _MOMENTS, _RUNS, _HEX16),
+    st.builds(layout.audit_name, _MOMENTS, _RUNS, _HEX16),
     st.builds(layout.index_name, _MOMENTS, _RUNS, _SEQS),
 )
 
@@ -43,6 +44,8 @@ def made_from(name: ParsedName) -> str:
             return layout.effect_name(run, effect)
         case ParsedName(kind="note", run=str(run), random=str(random), at=datetime() as at):
             return layout.note_name(at, run, random)
+        case ParsedName(kind="audit", run=str(run), random=str(random), at=datetime() as at):
+            return layout.audit_name(at, run, random)
         case ParsedName(kind="index", run=str(run), seq=int(seq), at=datetime() as at):
             return layout.index_name(at, run, seq)
     return layout.STORE
@@ -74,6 +77,7 @@ def test_names_are_those_of_the_format() -> None:
     assert layout.bundle_name("r", 7, "00ff" * 4) == "bundles/r/00000007-00ff00ff00ff00ff.tar.zst.age"
     assert layout.effect_name("r", "ab" * 16) == f"effects/r/{'ab' * 16}.age"
     assert layout.note_name(at, "r", "00ff" * 4) == "notes/r/8230135599876-00ff00ff00ff00ff.age"
+    assert layout.audit_name(at, "r", "00ff" * 4) == "audit/r/8230135599876-00ff00ff00ff00ff.age"
     assert layout.index_name(at, "a-b", 7) == "index/8230135599876-a-b-00000007"
     assert layout.parse("index/8230135599876-a-b-00000007") == ParsedName(
         "index", "a-b", 7, at=datetime(2026, 1, 31, 13, 0, 0, 123_000, tzinfo=UTC)
@@ -86,6 +90,7 @@ def test_parse_gives_back_what_was_made(run: str, seq: int, random: str, effect:
     assert layout.parse(layout.bundle_name(run, seq, random)) == ParsedName("bundle", run, seq, random)
     assert layout.parse(layout.effect_name(run, effect)) == ParsedName("effect", run, effect=effect)
     assert layout.parse(layout.note_name(at, run, random)) == ParsedName("note", run, random=random, at=at)
+    assert layout.parse(layout.audit_name(at, run, random)) == ParsedName("audit", run, random=random, at=at)
     assert layout.parse(layout.index_name(at, run, seq)) == ParsedName("index", run, seq, at=at)
 
 
@@ -132,6 +137,8 @@ def test_any_string_is_refused_or_made_so_itself(name: str) -> None:
         "notes/8230135599876-00ff00ff00ff00ff.age",
         "notes/r/823013559987-00ff00ff00ff00ff.age",
         "notes/r/8230135599876-00FF00ff00ff00ff.age",
+        "audit/8230135599876-00ff00ff00ff00ff.age",
+        "audit/r/8230135599876-00FF00ff00ff00ff.age",
     ],
 )
 def test_other_strings_are_refused(name: str) -> None:
@@ -165,6 +172,8 @@ def test_other_wrong_parts_are_refused() -> None:
             layout.bundle_name("r", 1, random)
         with pytest.raises(InvalidNameError):
             layout.note_name(datetime(2026, 1, 1, tzinfo=UTC), "r", random)
+        with pytest.raises(InvalidNameError):
+            layout.audit_name(datetime(2026, 1, 1, tzinfo=UTC), "r", random)
     for effect in ("", "0" * 64, "G" * 32, "../x"):
         with pytest.raises(InvalidNameError):
             layout.effect_name("r", effect)
@@ -173,6 +182,8 @@ def test_other_wrong_parts_are_refused() -> None:
             layout.index_name(at, "r", 1)
         with pytest.raises(InvalidNameError):
             layout.note_name(at, "r", "0" * 16)
+        with pytest.raises(InvalidNameError):
+            layout.audit_name(at, "r", "0" * 16)
 
 
 @given(_RUNS, st.lists(_MOMENTS, min_size=2, max_size=5))

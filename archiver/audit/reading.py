@@ -43,9 +43,10 @@ def read(path: Path) -> Iterator[Read]:
         return
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise _unreadable(path, "it is no ordinary file")
     with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise _unreadable(path, "it is no ordinary file")
         try:
             yield from _linked(path, file)
         except OSError as error:
