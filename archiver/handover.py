@@ -112,9 +112,16 @@ def _finished(
 def _write_transcript(transcript: Transcript, folder: Path) -> None:
     for part, path in zip(transcript.parts, native_paths(transcript), strict=True):
         place = folder / path
-        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _make(place.parent)
         with target.new_file(place) as file:
             write_native(part, file.write)
+
+
+def _make(folder: Path) -> None:
+    """Make a folder and those above it, each private: `parents` of `mkdir` has them made for everybody."""
+    if not folder.is_dir():
+        _make(folder.parent)
+        folder.mkdir(mode=0o700)
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -292,7 +292,7 @@ def test_a_full_disk_leaves_nothing(setup: Setup, tmp_path: Path, config: Path) 
         [sys.executable, "-c", code, "restore", RUN, *options], capture_output=True, text=True
     )
     assert done.returncode == StoreFullError.exit_code, done.stderr
-    assert "next: free " in done.stderr
+    assert "next: make room on the disk" in done.stderr
     assert not (tmp_path / "deep").exists()
 
 
