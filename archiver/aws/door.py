@@ -35,6 +35,7 @@ __all__ = [
     "code_of",
     "crc64nvme",
     "credentials_from",
+    "settings_of",
 ]
 
 FAILURES: Final = (
@@ -89,6 +90,12 @@ def credentials_from(options: AwsOptions) -> str | None:
     except FAILURES:
         return None
     return None if found is None else str(found.method)
+
+
+def settings_of(profile: str | None) -> dict[str, str]:
+    """The texts that the AWS configuration has for a profile, credentials among them; nobody is asked."""
+    core = botocore.session.Session(profile=profile)
+    return {name: value for name, value in core.get_scoped_config().items() if isinstance(value, str)}
 
 
 def code_of(error: ClientError) -> str:

@@ -40,7 +40,7 @@ def _address(
             service, replace(options, attempts=1), signature_version=signature if signed else UNSIGNED
         )
         url: str = made.generate_presigned_url(operation, Params=asked, ExpiresIn=_SECONDS, HttpMethod=method)
-    except (*FAILURES, ValueError) as error:
+    except (*FAILURES, RuntimeError, ValueError) as error:
         raise NotSignedError(
             f"no request to {service.upper()} could be signed ({type(error).__name__})"
         ) from error

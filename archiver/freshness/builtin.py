@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from archiver.freshness.age import AgeProbe
 from archiver.freshness.agent import HarnessProbe, ModelProbe, PromptProbe, ToolsProbe
+from archiver.freshness.credentials import CredentialsProbe
 from archiver.freshness.git_branch import GitBranchProbe
 from archiver.freshness.git_commit import GitCommitProbe
 from archiver.freshness.git_dirty import GitDirtyProbe
@@ -18,6 +19,7 @@ from archiver.freshness.upstream import UpstreamProbe
 BUILTIN: tuple[Probe, ...] = (
     UpstreamProbe(),
     RemoteHeadProbe(),
+    CredentialsProbe(),
     GitDirtyProbe(),
     GitCommitProbe(),
     GitBranchProbe(),

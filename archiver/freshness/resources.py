@@ -16,6 +16,8 @@ from archiver.model import JsonValue
 T = TypeVar("T")
 Token = dict[str, JsonValue]
 
+REDACTED = "[REDACTED:"
+"""How a placeholder begins that redaction put into what was remembered: then it compares with nothing."""
 LOOK = "look at what changed before going on; `--accept upstream` goes on anyway"
 
 

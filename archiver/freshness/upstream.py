@@ -16,7 +16,7 @@ from archiver.freshness.hosts import MAX_ADDRESS, AddressError, without_secrets
 from archiver.freshness.http_resource import HttpResource
 from archiver.freshness.network import Network, Unasked
 from archiver.freshness.probe import Context
-from archiver.freshness.resources import LOOK, GoneError, Kind, World, side_by_side
+from archiver.freshness.resources import LOOK, REDACTED, GoneError, Kind, World, side_by_side
 from archiver.freshness.s3_resource import S3Resource
 from archiver.freshness.verdict import Finding, Verdict, together
 from archiver.model import JsonValue
@@ -80,9 +80,8 @@ class UpstreamProbe:
             failed=lambda kind: Finding("UNKNOWN", f"looking at a resource failed with {kind}"),
         )
         if left_out:
-            findings.append(
-                Finding("UNKNOWN", f"{left_out} resources were too many to remember", "watch fewer of them")
-            )
+            said = f"{left_out} resources were too many to remember"
+            findings.insert(0, Finding("UNKNOWN", said, "watch fewer of them"))
         return together(self.name, findings, nothing="no resource was watched")
 
 
@@ -104,6 +103,9 @@ def _captured(address: str, world: World) -> dict[str, JsonValue]:
 
 def _judged(address: str, row: dict[str, JsonValue], world: World) -> Finding:
     then = row.get("token")
+    if REDACTED in jsonio.dumps(row).decode():
+        said = "a credential was taken out of what was remembered"
+        return Finding("UNKNOWN", f"{address}: {said}", "look at it by hand")
     try:
         if isinstance(then, dict):
             return _kind(address).compare(address, then, world)
