@@ -76,11 +76,12 @@ class Gone:
 
     def _ending(self, record: Record) -> Ending | None:
         """None where the record is none of the verified ones."""
-        return self._endings.get(record.seq) if self._known.get(record.seq) == record else None
+        known = self._known.get(record.seq) == record.bundle
+        return self._endings.get(record.seq) if known else None
 
     @cached_property
-    def _known(self) -> dict[int, Record]:
-        return {link.record.seq: link.record for link in self._links}
+    def _known(self) -> dict[int, BundleRef | None]:
+        return {link.record.seq: link.record.bundle for link in self._links}
 
     @cached_property
     def _endings(self) -> dict[int, Ending | None]:
