@@ -152,6 +152,8 @@ class _Judge:
             self._thoughts.said(index, content, facts.message)
         else:
             self._pairing.answered(index, facts.results)
+            if not facts.results:
+                self._thoughts.asked()
 
     def problems(self) -> list[Problem]:
         found = [*self._found, *paired(self._pairing), *self._thoughts.problems(), *self._pictures.problems()]

@@ -51,7 +51,8 @@ class Pairing:
         self._again: list[tuple[str, _Asked]] = []
         self._open: dict[str, int] = {}
         self._late: dict[str, int] = {}
-        self._answered: dict[str, str | None] = {}
+        self._answered: dict[str, tuple[int, str | None]] = {}
+        """Of each answered call, the item and line of its first result."""
         self._excused: dict[str, int] = {}
         self._group: str | None = None
         self._answering = False
@@ -71,7 +72,7 @@ class Pairing:
 
     def _call(self, call_id: str, one: _Asked, before: _Asked | None) -> None:
         if before is not None:
-            if one.line is not None and one.line in (before.line, *(twin.line for twin in before.more)):
+            if any(_same_line(one, twin) for twin in (before, *before.more)):
                 return
             one.first = before
             one.together = call_id not in self._answered
@@ -96,7 +97,8 @@ class Pairing:
     def _result(self, item: int, call_id: str, line: str | None, occurrence: int) -> None:
         asked = self._asked.get(call_id)
         if call_id in self._answered:
-            if line is None or self._answered[call_id] != line:
+            first, first_line = self._answered[call_id]
+            if line is None or first_line != line or first == item:
                 twin = next((one for one in asked.more if not one.answers), None) if asked else None
                 if twin is None:
                     self._problem("duplicate_result", item, call_id, "the call was answered before")
@@ -111,7 +113,7 @@ class Pairing:
             return
         for waiting in (self._open, self._late, self._excused):
             waiting.pop(call_id, None)
-        self._answered[call_id] = line
+        self._answered[call_id] = (item, line)
         if asked is not None:
             asked.answers.append((item, occurrence))
 
@@ -144,6 +146,11 @@ class Pairing:
 def paired(pairing: Pairing) -> list[Problem]:
     """Everything that one conversation's calls and results miss."""
     return [*pairing.problems, *pairing.doubled(), *pairing.unanswered()]
+
+
+def _same_line(one: _Asked, other: _Asked) -> bool:
+    """True for a call on a line that was written twice."""
+    return one.line is not None and one.line == other.line and one.item != other.item
 
 
 def _doubled(call_id: str, one: _Asked, first: _Asked) -> Problem:

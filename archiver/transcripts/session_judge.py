@@ -98,6 +98,8 @@ class _Talk:
         self._texts.extend(text_problems(index, content, facts))
         if facts.role == "user":
             self.pairing.answered(index, facts.results, own)
+            if not facts.results:
+                self._thoughts.asked()
         else:
             self.pairing.called(index, facts.calls, facts.message, own)
             self._thoughts.said(index, content, facts.message)

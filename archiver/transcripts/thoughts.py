@@ -1,8 +1,8 @@
-"""Reasoning that the Messages API refuses: broken or foreign seals, and changes in the last response.
+"""Reasoning that the Messages API refuses: broken or foreign seals, and changes in the last turn.
 
-What it says of the last one ("must remain as they were") only the provider can judge as a whole. What can be
-seen: reasoning that lost a field, or that no longer stands at the beginning. It goes then, and with it all
-reasoning of its response; the API takes a response without any.
+Whether reasoning "remained as it was" only the provider can judge. What can be seen: that it lost a field, or
+in the last turn that it no longer stands at the beginning of its response. Then it goes, and with it all
+reasoning of that response: the API takes responses without any.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ class Thoughts:
 
     def __init__(self) -> None:
         self._found: list[Problem] = []
+        self._turn: list[Problem] = []
+        """What matters only in the last turn."""
         self._group: str | None = None
         self._started = False
         self._reasoned: list[int] = []
@@ -38,7 +40,7 @@ class Thoughts:
     def said(self, item: int, content: Any, group: str | None) -> None:
         """A piece of a response; pieces of one response carry the same `group`, if they have one."""
         if self._started and (group is None or group != self._group):
-            self._close(last=False)
+            self._close()
         self._started, self._group = True, group
         kinds = content if isinstance(content, list) else ()
         for block in kinds:
@@ -55,23 +57,30 @@ class Thoughts:
             self._reasoned.append(item)
         self._wrong = self._wrong or _wrong(block, kind)
 
+    def asked(self) -> None:
+        """Somebody said something new, so another turn begins."""
+        self._close()
+        self._turn.clear()
+
     def boundary(self) -> None:
         """What was thought before this, the model sees no more."""
         self._found.clear()
+        self._turn.clear()
         self._forget()
 
     def problems(self) -> Iterator[Problem]:
         """What has to go, once all was seen."""
-        self._close(last=True)
+        self._close()
         yield from self._found
+        yield from self._turn
 
-    def _close(self, *, last: bool) -> None:
-        wrong = self._wrong
-        if wrong is None and last and self._moved:
-            wrong = ("changed_reasoning", "the last response does not begin with its reasoning")
-        if wrong is not None:
-            code, detail = wrong
+    def _close(self) -> None:
+        if self._wrong is not None:
+            code, detail = self._wrong
             self._found += [Problem(code, item, detail, loose=True) for item in self._reasoned]  # type: ignore[arg-type]  # a word of the list
+        elif self._moved:
+            detail = "the response does not begin with its reasoning, as the provider gave it"
+            self._turn += [Problem("changed_reasoning", item, detail) for item in self._reasoned]
         self._forget()
 
     def _forget(self) -> None:
