@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from archiver.transcripts.source import FileSource
 LARGEST_DOCUMENT: Final = 64 << 20
 """Bytes of a document that is read as a whole, to say where it stops being one."""
 _HEAD: Final = 1 << 16
+_MESSAGES: Final = re.compile(rb'\s*(?:\{[^\[\]]*"messages"\s*:\s*)?\[\s*\{\s*"(?:role|content)"\s*:')
+"""How a list of messages begins, alone or in the body of a request."""
 _STATE: Final = frozenset({"run_id", "task_id", "goal", "objective", "transcript"})
 """Keys of a checkpoint, of any version."""
 NO_DOCUMENT: Final = "what is left of it is no document, and nothing says how it went on"
@@ -141,9 +144,11 @@ def _lost(one: Dropped) -> str:
 
 def _torn(source: FileSource) -> Iterator[Finding]:
     """A document of messages that stops being one; what else is not JSON is nobody's transcript."""
-    head = source.head(_HEAD)
-    said = head.lstrip()[:1] in (b"{", b"[") and b'"role"' in head and b'"content"' in head
-    if not said or source.size > LARGEST_DOCUMENT or sniff.first_lines(source) is not None:
+    if (
+        _MESSAGES.match(source.head(_HEAD)) is None
+        or source.size > LARGEST_DOCUMENT
+        or sniff.first_lines(source) is not None
+    ):
         return
     text = source.head(source.size)
     try:
@@ -157,5 +162,5 @@ def _torn(source: FileSource) -> Iterator[Finding]:
         column = error.start - text.rfind(b"\n", 0, error.start)
         detail = "the document holds bytes that are not UTF-8"
         yield Finding(source.path, "broken_line", detail, line, column, reason=NO_DOCUMENT)
-    except ValueError as error:
-        yield Finding(source.path, "broken_line", f"the document is damaged: {error}", reason=NO_DOCUMENT)
+    except ValueError:  # such as a NaN: sound enough for others
+        return
