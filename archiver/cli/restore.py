@@ -20,6 +20,8 @@ from archiver.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from archiver.deciding import Outcome
     from archiver.restore import Report
 
@@ -180,34 +182,8 @@ def _default_folder(run: str, seq: int) -> Path:
 
 def _say(report: Report, *, planned: bool) -> None:
     from archiver.cli import output
-    from archiver.cli.text import counted, counts, size
-    from archiver.deciding import said
 
-    record = report.record
-    output.facts(
-        [
-            ("run", report.run),
-            ("checkpoint", f"{report.seq} of {report.newest}"),
-            ("task", record.task),
-            ("objective", record.objective),
-            ("outcome", record.outcome),
-            ("phase", record.phase),
-            ("note", record.note),
-            ("state of", output.when(record.checkpoint_at)),
-            ("size", size(record.bundle.unpacked) if record.bundle else ""),
-            ("signed by", report.writer),
-            ("chain", report.chain),
-            ("rollback", report.rollback),
-            ("witness", report.witness),
-            *(("not restored", one) for one in report.lost),
-            *(("migrated", step) for step in report.migrations),
-            ("repaired", counted(len(report.repairs), "place") if report.repairs else ""),
-            ("replaced, rotate", counts(report.findings)),
-            *(("decided", f"{one.effect}: {said(one)}") for one in report.decisions),
-            ("taken over", f"with record {report.claimed}" if report.claimed else ""),
-            *(("left out", left) for left in report.left_out),
-        ]
-    )
+    output.facts(list(_facts(report)))
     output.heading("Does the world still match?")
     output.table(
         ("PROBE", "VERDICT", "EVIDENCE"),
@@ -232,9 +208,43 @@ def _say(report: Report, *, planned: bool) -> None:
         output.line(_verdict(report))
 
 
+def _facts(report: Report) -> Iterator[tuple[str, object]]:
+    from archiver.cli import output
+    from archiver.cli.text import counted, counts, size
+    from archiver.deciding import said
+
+    record = report.record
+    yield from (
+        ("run", report.run),
+        ("checkpoint", f"{report.seq} of {report.newest}"),
+        ("task", record.task),
+        ("objective", record.objective),
+        ("outcome", record.outcome),
+        ("phase", record.phase),
+        ("note", record.note),
+        ("state of", output.when(record.checkpoint_at)),
+        ("size", size(record.bundle.unpacked) if record.bundle else ""),
+        ("signed by", report.writer),
+        ("chain", report.chain),
+        ("rollback", report.rollback),
+        ("witness", report.witness),
+        *(("not restored", one) for one in report.lost),
+        *(("migrated", step) for step in report.migrations),
+        ("repaired", counted(len(report.repairs), "place") if report.repairs else ""),
+        ("replaced, rotate", counts(report.findings)),
+        *(("decided", f"{one.effect}: {said(one)}") for one in report.decisions),
+        *(("undecided", f"{one.key}: {one.tool}, {one.status}") for one in report.undecided),
+        ("taken over", f"with record {report.claimed}" if report.claimed else ""),
+        *(("left out", left) for left in report.left_out),
+    )
+
+
 def _verdict(report: Report) -> str:
     # Not spelt out: the flags that name this store and these keys are needed again.
     accepts = [word for blocker in report.blockers for word in ("--accept", blocker.accept)]
     if not accepts:
         return "Nothing stands against it: the same command without --plan restores it."
-    return f"Not safe to go on. If you know better: the same without --plan, with {shlex.join(accepts)}"
+    known = f"If you know better: the same without --plan, with {shlex.join(accepts)}"
+    if "effects" in accepts:
+        return f"Not safe to go on. Say what you found out with --resolve and --because. {known}"
+    return f"Not safe to go on. {known}"
