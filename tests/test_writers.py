@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
 import tomllib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archiver.errors import ConfigError, UntrustedWriterError
+from archiver.errors import ConfigError, UntrustedWriterError, UsageError
 from archiver.sign import SigningKey
 from archiver.writers import OWN, Writers, administrator_entry, entry, toml_text
 
@@ -212,3 +215,128 @@ def test_whether_the_time_of_a_key_matters(tmp_path: Path) -> None:
     ):
         assert administered(tmp_path, text).is_timed(KEY) == timed
     assert not Writers.load(None, own=KEY).is_timed(KEY)
+
+
+def test_a_key_that_is_distrusted_for_some_runs_is_for_all(tmp_path: Path) -> None:
+    """Whoever stole it can sign any run: an entry for other runs does not keep it alive."""
+    writers = listed(
+        tmp_path,
+        f'name = "ci"\nkey = "{KEY}"\nruns = "ci-*"\ndistrusted_after = 2026-02-01T00:00:00Z',
+        f'name = "all"\nkey = "{KEY}"',
+    )
+    for run in ("ci-1", "other"):
+        with pytest.raises(UntrustedWriterError, match="distrusted after 2026-02-01"):
+            writers.judge(KEY, run, AT)
+    assert writers.judge(KEY, "other", datetime(2026, 1, 1, tzinfo=UTC)) == "all"
+
+
+def test_one_entry_twice_is_one(tmp_path: Path) -> None:
+    writers = listed(tmp_path, *[f'name = "ci"\nkey = "{KEY}"'] * 2)
+    assert writers.judge(KEY, "r", AT) == "ci"
+    assert writers.key_of("ci") == KEY
+
+
+def test_several_keys_of_one_name(tmp_path: Path) -> None:
+    writers = listed(tmp_path, f'name = "ci"\nkey = "{KEY}"', f'name = "ci"\nkey = "{OTHER}"')
+    assert writers.judge(KEY, "r", AT) == writers.judge(OTHER, "r", AT) == "ci"
+    with pytest.raises(UsageError, match="several keys have the name 'ci'") as caught:
+        writers.key_of("ci")
+    assert KEY in str(caught.value.remedy)
+    assert writers.key_of(OTHER) == OTHER
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits", "fits_not"),
+    [
+        ("run [12]", ["run 1", "run 2"], ["run [12]", "run 3"]),
+        ("run [[]1]", ["run [1]"], ["run 1"]),
+        ("[!a]*", ["b", "[a"], ["a", "ab"]),
+        ("a[", ["a["], ["a", "a[x"]),
+        ("a?c", ["abc", "a?c"], ["ac", "abbc"]),
+        ("*", ["", "a\nb", "ä"], []),
+        ("a*", ["a\nb"], ["b\na"]),
+    ],
+)
+def test_patterns(tmp_path: Path, pattern: str, fits: list[str], fits_not: list[str]) -> None:
+    writers = listed(tmp_path, f'name = "ci"\nkey = "{KEY}"\nruns = {toml_text(pattern)}')
+    for run in fits:
+        assert writers.judge(KEY, run, AT) == "ci"
+    for run in fits_not:
+        with pytest.raises(UntrustedWriterError):
+            writers.judge(KEY, run, AT)
+
+
+@pytest.mark.parametrize("kind", ["writer", "administrator"])
+def test_times_that_exclude_each_other(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "writers.toml"
+    times = "valid_from = 2026-02-01T00:00:00Z\ndistrusted_after = 2026-01-01T00:00:00Z\n"
+    path.write_text(f'[[{kind}]]\nname = "a"\nkey = "{KEY}"\n{times}')
+    with pytest.raises(ConfigError) as caught:
+        Writers.load(path)
+    assert f"{path}: {kind}.1: distrusted_after 2026-01-01" in str(caught.value)
+    assert "is before valid_from 2026-02-01" in str(caught.value)
+    path.write_text(path.read_text().replace("2026-01-01", "2026-02-01"))
+    Writers.load(path)
+
+
+@pytest.mark.parametrize("mode", [0o602, 0o666, 0o777])
+def test_a_list_that_everybody_may_write_to_is_refused(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "it's writers.toml"
+    path.write_text(entry("ci", KEY, None))
+    path.chmod(mode)
+    with pytest.raises(ConfigError, match="everybody") as caught:
+        Writers.load(path)
+    assert str(path) in str(caught.value)
+    command = str(caught.value.remedy).split(": ", 1)[1]
+    subprocess.run(shlex.split(command), check=True)
+    Writers.load(path)
+
+
+def test_a_list_that_some_others_may_write_to_is_warned_of(tmp_path: Path) -> None:
+    path = tmp_path / "writers.toml"
+    path.write_text(entry("ci", KEY, None))
+    for mode in (0o600, 0o644, 0o444):
+        path.chmod(mode)
+        assert Writers.load(path).warnings == ()
+    path.chmod(0o660)
+    (warning,) = Writers.load(path).warnings
+    assert f"the group {path.stat().st_gid} may change {path}" in warning
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file to another user")
+def test_a_list_that_belongs_to_another_user_is_warned_of(tmp_path: Path) -> None:
+    path = tmp_path / "writers.toml"
+    path.write_text(entry("ci", KEY, None))
+    os.chown(path, 12345, 0)
+    (warning,) = Writers.load(path).warnings
+    assert "user 12345" in warning
+
+
+def test_a_name_that_is_not_listed(tmp_path: Path) -> None:
+    writers = listed(tmp_path, f'name = "ci"\nkey = "{KEY}"')
+    for name in (OTHER, "c", "", "ed25519:"):
+        with pytest.raises(UsageError, match="neither the key nor the name") as caught:
+            writers.key_of(name)
+        assert f"'ci' ({KEY})" in str(caught.value.remedy)
+    assert writers.key_of("ci") == writers.key_of(KEY) == KEY
+
+
+def test_distrust_in_memory_is_what_its_lines_say(tmp_path: Path) -> None:
+    text = (
+        f'[[writer]]\nname = "ci"\nkey = "{KEY}"\nruns = "ci-*"\nvalid_from = 2026-01-10T00:00:00Z\n'
+        f'[[writer]]\nname = "o\\"d\\u0007d"\nkey = "{KEY}"\ndistrusted_after = 2026-02-10T00:00:00Z\n'
+        f'[[writer]]\nname = "other"\nkey = "{OTHER}"\n'
+        f'[[administrator]]\nname = "ops"\nkey = "{KEY}"\n'
+    )
+    writers = administered(tmp_path, text)
+    for after in (AT, datetime(2026, 1, 20, tzinfo=UTC), datetime(2020, 1, 1, tzinfo=UTC)):
+        changed = writers.distrusting(KEY, after)
+        pasted = administered(tmp_path, changed.entries(KEY) + "\n" + entry("other", OTHER, None))
+        assert pasted.administrators == changed.administrators
+        assert {one.distrusted_after for one in changed.trusted if one.key == OTHER} == {None}
+        assert [one for one in pasted.trusted if one.key == KEY] == [
+            one for one in changed.trusted if one.key == KEY
+        ]
+    first, second, _ = writers.distrusting(KEY, AT).trusted
+    assert (first.distrusted_after, second.distrusted_after) == (AT, datetime(2026, 2, 10, tzinfo=UTC))
+    assert "distrusted_after" not in writers.believing(KEY).entries(KEY).split("[[administrator]]")[0]
