@@ -33,6 +33,7 @@ _MAX_FILE: Final = 1 << 20
 _ROOM: Final = 12 << 10
 _VARIABLE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]{0,127})")
 _PROFILE = re.compile(r"aws:([A-Za-z0-9][A-Za-z0-9._@+-]{0,127})?")
+_BY_HAND: Final = "look at it by hand"
 _RENEW = "get a new one before going on; `--accept credentials` goes on anyway"
 
 
@@ -53,9 +54,8 @@ class CredentialsProbe:
         world = World(context, Network.of(context))
         rows = side_by_side(
             [partial(_captured, at, world) for at in named[:MAX_CREDENTIALS]],
-            world.network.deadline,
-            late=lambda: {"not_seen": "no answer within the time of a probe"},
-            failed=lambda kind: {"not_seen": f"looking at it failed with {kind}"},
+            world.network.gathered,
+            instead=lambda _, reason: {"not_seen": reason},
         )
         kept: list[JsonValue] = []
         room = _ROOM
@@ -75,9 +75,10 @@ class CredentialsProbe:
         tasks: list[Callable[[], list[Finding]]] = [partial(_judged, row, world) for row in good]
         found = side_by_side(
             tasks,
-            world.network.deadline,
-            late=lambda: [Finding("UNKNOWN", "a credential was not looked at within the time of a probe")],
-            failed=lambda kind: [Finding("UNKNOWN", f"looking at a credential failed with {kind}")],
+            world.network.gathered,
+            instead=lambda index, reason: [
+                Finding("UNKNOWN", f"{good[index].get('at')}: {reason}", _BY_HAND)
+            ],
         )
         findings = [finding for each in found for finding in each]
         left_out = captured.get("left_out")
@@ -179,7 +180,7 @@ def _judged(row: Token, world: World) -> list[Finding]:
     if row.get("present") is not True:
         why = row.get("not_seen", row.get("why"))
         said = why[:300] if isinstance(why, str) else "no reason is recorded"
-        return [Finding("UNKNOWN", f"{at}: not seen at the save ({said})", "look at it by hand")]
+        return [Finding("UNKNOWN", f"{at}: not seen at the save ({said})", _BY_HAND)]
     try:
         now = _look(at, world)
     except Unasked as reason:

@@ -11,7 +11,7 @@ import ipaddress
 import socket
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse
 from time import monotonic
 from typing import Any, Final, cast
@@ -22,6 +22,8 @@ from archiver.freshness.verdict import Finding
 
 SHARE: Final = 0.8
 """Part of a probe's time that an exchange may take, so that it has ended before the probe is given up."""
+_GATHERED: Final = 0.9
+"""Part of it after which a probe of many things answers without those that have not ended."""
 MAX_HEADERS: Final = 64 << 10
 MAX_BODY: Final = 8 << 20
 _MAX_ADDRESSES: Final = 4
@@ -74,13 +76,16 @@ class Network:
 
     allowed: bool
     hosts: tuple[str, ...]
-    deadline: float = field(compare=False)
-    """Of the monotonic clock."""
+    deadline: float
+    """Of the monotonic clock: when an exchange has to end."""
+    gathered: float
+    """When a probe that has several under way answers without those that have not ended."""
 
     @classmethod
     def of(cls, context: Context) -> Network:
         """What the caller of the probes allows."""
-        return cls(context.network, context.hosts, monotonic() + context.timeout * SHARE)
+        now, time = monotonic(), context.timeout
+        return cls(context.network, context.hosts, now + time * SHARE, now + time * _GATHERED)
 
     def check(self, place: Target) -> None:
         """`Unasked` unless the host may be asked."""

@@ -26,6 +26,7 @@ class RemoteHeadProbe:
         """`{remote, ref, head}` or `{remote, ref, not_seen}`; None without a branch that follows another."""
         if context.workspace is None:
             return None
+        network = Network.of(context)
         try:
             found = Repository(context.workspace, context.timeout * SHARE / 2).upstream()
         except (GitError, OSError):
@@ -34,7 +35,7 @@ class RemoteHeadProbe:
             return None
         remote, ref = _address(found[0], context.workspace), found[1]
         try:
-            return {"remote": remote, "ref": ref, "head": _ask(remote, ref, context)}
+            return {"remote": remote, "ref": ref, "head": _ask(remote, ref, network)}
         except Unasked as reason:
             return {"remote": remote, "ref": ref, "not_seen": reason.evidence}
         except GoneError as gone:
@@ -46,7 +47,7 @@ class RemoteHeadProbe:
         if then is None:
             return self._answer("UNKNOWN", f"{what}: not seen at the save ({why})", "look at it by hand")
         try:
-            now = _ask(remote, ref, context)
+            now = _ask(remote, ref, Network.of(context))
         except Unasked as reason:
             return self._answer("UNKNOWN", f"{what}: {reason.evidence}", reason.remedy)
         except GoneError as gone:
@@ -79,12 +80,12 @@ def _address(written: str, workspace: Path) -> str:
         return "file:///…"
 
 
-def _ask(remote: str, ref: str, context: Context) -> str:
+def _ask(remote: str, ref: str, network: Network) -> str:
     if not remote.startswith(("https://", "http://", "file:///")):
         raise not_asked(AddressError("only http, https and folders are asked, so that no program is started"))
     if not ref.startswith("refs/"):
         raise not_asked(AddressError("it follows what is no whole name of a branch"))
-    return git_remote.tip(remote, git_remote.ref_of(ref), Network.of(context))
+    return git_remote.tip(remote, git_remote.ref_of(ref), network)
 
 
 def _remembered(captured: JsonValue) -> tuple[str, str, str | None, str]:

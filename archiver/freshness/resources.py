@@ -21,6 +21,9 @@ REDACTED = "[REDACTED:"
 LOOK = "look at what changed before going on; `--accept upstream` goes on anyway"
 
 
+LATE = "no answer within the time of a probe"
+
+
 class GoneError(Exception):
     """The resource is not there any more; the text says how that was seen."""
 
@@ -67,29 +70,36 @@ def changed(what: str, token: str, then: str, now: str) -> Finding:
 
 
 def side_by_side(
-    tasks: Sequence[Callable[[], T]], deadline: float, *, late: Callable[[], T], failed: Callable[[str], T]
+    tasks: Sequence[Callable[[], T]], until: float, *, instead: Callable[[int, str], T]
 ) -> list[T]:
-    """What each task returns; `late()` for one that has not by the deadline, `failed(kind)` if it raised."""
+    """What each task returns; `instead(index, reason)` for one that raised, or has not ended in time.
+
+    Tasks run in threads of their own, which end when the tasks do.
+    """
     running = [_Task(task) for task in tasks]
-    return [task.outcome(deadline, late, failed) for task in running]
+    return [
+        task.done[0] if (reason := task.failure(until)) is None else instead(index, reason)
+        for index, task in enumerate(running)
+    ]
 
 
 class _Task(Generic[T]):
     def __init__(self, function: Callable[[], T]) -> None:
+        self.done: list[T] = []
         self._function = function
-        self._done: list[T] = []
         self._kind: str | None = None
         self._thread = threading.Thread(target=self._run, name="archiver-resource", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
         try:
-            self._done.append(self._function())
+            self.done.append(self._function())
         except BaseException as error:
             self._kind = type(error).__name__
 
-    def outcome(self, deadline: float, late: Callable[[], T], failed: Callable[[str], T]) -> T:
-        self._thread.join(max(0.0, deadline - monotonic()))
-        if self._done:
-            return self._done[0]
-        return late() if self._kind is None else failed(self._kind)
+    def failure(self, until: float) -> str | None:
+        """Why nothing was returned; None when something was."""
+        self._thread.join(max(0.0, until - monotonic()))
+        if self.done:
+            return None
+        return f"looking at it failed with {self._kind}" if self._kind else LATE

@@ -35,6 +35,7 @@ _KINDS: Final[dict[str, Kind]] = {
 }
 
 
+_BY_HAND: Final = "look at it by hand"
 _USER = re.compile(r"^[^/?#]*@|://[^/?#]*@")
 """A user or password before a host."""
 
@@ -52,9 +53,8 @@ class UpstreamProbe:
         world = World(context, Network.of(context))
         rows = side_by_side(
             [partial(_captured, address, world) for address in watched[:MAX_RESOURCES]],
-            world.network.deadline,
-            late=lambda: {"not_seen": "no answer within the time of a probe"},
-            failed=lambda kind: {"not_seen": f"looking at it failed with {kind}"},
+            world.network.gathered,
+            instead=lambda _, reason: {"not_seen": reason},
         )
         kept: list[JsonValue] = []
         room = _ROOM
@@ -75,9 +75,8 @@ class UpstreamProbe:
         ]
         findings = side_by_side(
             tasks,
-            world.network.deadline,
-            late=lambda: Finding("UNKNOWN", "a resource did not answer within the time of a probe"),
-            failed=lambda kind: Finding("UNKNOWN", f"looking at a resource failed with {kind}"),
+            world.network.gathered,
+            instead=lambda index, reason: Finding("UNKNOWN", f"{names[index]}: {reason}", _BY_HAND),
         )
         if left_out:
             said = f"{left_out} resources were too many to remember"
@@ -105,7 +104,7 @@ def _judged(address: str, row: dict[str, JsonValue], world: World) -> Finding:
     then = row.get("token")
     if REDACTED in jsonio.dumps(row).decode():
         said = "a credential was taken out of what was remembered"
-        return Finding("UNKNOWN", f"{address}: {said}", "look at it by hand")
+        return Finding("UNKNOWN", f"{address}: {said}", _BY_HAND)
     try:
         if isinstance(then, dict):
             return _kind(address).compare(address, then, world)
@@ -117,7 +116,7 @@ def _judged(address: str, row: dict[str, JsonValue], world: World) -> Finding:
         return Finding("UNKNOWN", f"{address}: {error}")
     why = row.get("not_seen")
     said = why[:300] if isinstance(why, str) else "no reason is recorded"
-    return Finding("UNKNOWN", f"{address}: not seen at the save ({said})", "look at it by hand")
+    return Finding("UNKNOWN", f"{address}: not seen at the save ({said})", _BY_HAND)
 
 
 def shown(address: str) -> str:

@@ -364,7 +364,7 @@ def test_a_function_that_hangs_is_unknown(orders: list[object]) -> None:
     callables.unregister_resource("orders")
     done = threading.Event()
     callables.register_resource("orders", lambda: str(done.wait(20)))
-    assert "did not answer" in judged(then, timeout=0.3).evidence
+    assert "call:orders: no answer" in judged(then, timeout=0.3).evidence
     done.set()
 
 

@@ -54,6 +54,7 @@ class Web:
             return take()
 
         http.get_request = counted  # type: ignore[method-assign]
+        http.handle_error = lambda *_: None  # type: ignore[method-assign]  # clients go away here on purpose
         http.daemon_threads = True
         self._thread = threading.Thread(target=http.serve_forever, args=(0.02,), daemon=True)
 
