@@ -35,6 +35,7 @@ from archiver.errors import (
     NeedsDecisionError,
     StaleCheckpointError,
 )
+from archiver.freshness import Current
 from archiver.gate import Effects
 from archiver.model import Checkpoint, Transcript
 from archiver.model.base import JsonValue
@@ -138,16 +139,19 @@ def plan(
     accept: Collection[str] = (),
     resolve: Mapping[str, Outcome] | None = None,
     network: bool = False,
+    current: Current | None = None,
     now: datetime | None = None,
 ) -> Report:
     """What a restore would do and whether anything stands against it, from records alone.
 
+    `current` is what the run is going to go on with, else what the settings say.
     `resolve` says of effects by their keys what somebody found out; `Setup.why` is then needed; `previous`
     takes the newest whole checkpoint before the newest. Raises what `choosing.find` raises, and
     `UsageError` for an effect that is not to be decided on; a stale world is not an error here but a blocker
     of the report.
     """
-    return _planned(run, setup, at, previous, accept, resolve or {}, network, now or datetime.now(UTC)).report
+    now = now or datetime.now(UTC)
+    return _planned(run, setup, at, previous, accept, resolve or {}, network, current, now).report
 
 
 def _planned(
@@ -158,6 +162,7 @@ def _planned(
     accept: Collection[str],
     resolve: Mapping[str, Outcome],
     network: bool,
+    current: Current | None,
     now: datetime,
 ) -> _Planned:
     deciding.check_words(resolve, setup.why)
@@ -176,7 +181,15 @@ def _planned(
     decisions = (*deciding.about(past, undecided), *new)
     decided = {decision.effect for decision in decisions}
     report = judging.judge(
-        chain, record, setup, standing=standing, accept=accept, decided=decided, network=network, now=now
+        chain,
+        record,
+        setup,
+        standing=standing,
+        accept=accept,
+        decided=decided,
+        network=network,
+        current=current,
+        now=now,
     )
     report = report.model_copy(
         update={
@@ -201,12 +214,13 @@ def restore(
     resolve: Mapping[str, Outcome] | None = None,
     claim: bool = False,
     force: bool = False,
+    current: Current | None = None,
     progress: Progress | None = None,
     now: datetime | None = None,
 ) -> Restored:
     """Hand a checkpoint over in the new folder `into`; nothing appears there unless everything holds.
 
-    `resolve` as for `plan`. `claim` also takes the run over, just before the folder appears. `force` replaces
+    `resolve` and `current` as for `plan`. `claim` also takes the run over, just before the folder appears. `force` replaces
     a folder in which an earlier restore of this run was handed over, and nothing else. Raises
     `StaleCheckpointError` or `NeedsDecisionError` for a blocker that was not accepted, `BundleMissingError`,
     `DigestMismatchError`, what `Restored.resume` raises, and whatever a stage finds wrong.
@@ -214,7 +228,7 @@ def restore(
     replaced = run if force else None
     target.check(into, replaced)
     progress, now, resolve = progress or Silent(), now or datetime.now(UTC), resolve or {}
-    planned = _planned(run, setup, at, previous, accept, resolve, True, now)
+    planned = _planned(run, setup, at, previous, accept, resolve, True, current, now)
     report = planned.report
     unlisted = set(resolve) - set(report.record.effects.undecided)
     _refuse(report, but=gate.EFFECTS if unlisted else "")  # those are looked for in the bundle first

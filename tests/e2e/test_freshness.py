@@ -17,7 +17,7 @@ from archiver import jsonio
 from archiver.archive import Archived, Options, Source, archive
 from archiver.config import load
 from archiver.errors import NeedsDecisionError, StaleCheckpointError
-from archiver.freshness import Context, Verdict, all_probes, register, unregister
+from archiver.freshness import Context, Current, Verdict, all_probes, register, unregister
 from archiver.model import (
     Budget,
     Checkpoint,
@@ -166,6 +166,15 @@ def test_what_the_run_goes_on_with_is_compared(
         monkeypatch.setenv("ARCHIVER_FRESHNESS__HARNESS", version)
         now = open_setup(load(setup.settings.file), need="write")
         assert states(plan(RUN, now))["harness"] == state
+
+
+def test_the_library_says_what_the_run_goes_on_with(setup: Setup, session: Path, tmp_path: Path) -> None:
+    save(session, setup)
+    assert states(plan(RUN, setup, current=Current(harness="claude-code 2.0.1")))["harness"] == "FRESH"
+    other = Current(harness="codex 1.0")
+    assert states(plan(RUN, setup, current=other))["harness"] == "STALE"
+    with pytest.raises(StaleCheckpointError, match="codex 1.0 now"):
+        restore(RUN, setup, into=tmp_path / "out", current=other)
 
 
 def test_a_prompt_with_a_credential_is_compared_without_it(
