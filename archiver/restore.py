@@ -220,10 +220,11 @@ def restore(
 ) -> Restored:
     """Hand a checkpoint over in the new folder `into`; nothing appears there unless everything holds.
 
-    `resolve` and `current` as for `plan`. `claim` also takes the run over, just before the folder appears. `force` replaces
-    a folder in which an earlier restore of this run was handed over, and nothing else. Raises
-    `StaleCheckpointError` or `NeedsDecisionError` for a blocker that was not accepted, `BundleMissingError`,
-    `DigestMismatchError`, what `Restored.resume` raises, and whatever a stage finds wrong.
+    `resolve` and `current` as for `plan`. `claim` also takes the run over, just before the folder appears.
+    `force` replaces a folder in which an earlier restore of this run was handed over, and nothing else.
+    Raises `StaleCheckpointError` or `NeedsDecisionError` for a blocker that was not accepted,
+    `BundleMissingError`, `DigestMismatchError`, what `Restored.resume` raises, and whatever a stage finds
+    wrong.
     """
     replaced = run if force else None
     target.check(into, replaced)

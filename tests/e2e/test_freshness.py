@@ -173,7 +173,7 @@ def test_the_library_says_what_the_run_goes_on_with(setup: Setup, session: Path,
     assert states(plan(RUN, setup, current=Current(harness="claude-code 2.0.1")))["harness"] == "FRESH"
     other = Current(harness="codex 1.0")
     assert states(plan(RUN, setup, current=other))["harness"] == "STALE"
-    with pytest.raises(StaleCheckpointError, match="codex 1.0 now"):
+    with pytest.raises(StaleCheckpointError, match=r"codex 1\.0 now"):
         restore(RUN, setup, into=tmp_path / "out", current=other)
 
 
