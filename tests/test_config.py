@@ -125,7 +125,8 @@ def test_every_key_can_be_set_by_its_variable(monkeypatch: pytest.MonkeyPatch) -
         "audit.file": "/a", "audit.store": "false", "audit.who": "me", "freshness.timeout": "3s",
         "freshness.hosts": "example.com", "freshness.watch": "https://example.com/x",
         "freshness.policy.probes": '{"git_commit": "warn"}', "freshness.harness": "h 1",
-        "freshness.credentials": "env:A,aws:", "freshness.model": "m", "freshness.prompt_file": "/p", "freshness.tools_file": "/t",
+        "freshness.credentials": "env:A,aws:", "freshness.model": "m", "freshness.prompt_file": "/p",
+        "freshness.tools_file": "/t",
     }  # fmt: skip
     assert {".".join(key) for key, _ in leaves()} == values.keys()
     plain = Settings().model_dump()
@@ -152,6 +153,12 @@ def test_every_key_can_be_set_by_its_variable(monkeypatch: pytest.MonkeyPatch) -
         ("[limits]\nmember = 'huge'\n", "limits.member: 'huge' is not a size", "docs/"),
         ("[limits]\nmember = 0\n", "limits.member: Input should be greater", "docs/"),
         ("[freshness]\nmax_age = 7\n", "freshness.max_age: '7' is not a length of time", "docs/"),
+        (
+            "[freshness]\nhosts = ['https://a.org']\n",
+            "freshness.hosts: 'https://a.org' is not a host",
+            "docs/",
+        ),
+        ("[freshness]\nhosts = ['*']\n", "freshness.hosts: '*' is not a host", "docs/"),
         ("[keys]\nidentities = [1]\n", "keys.identities: Input is not a valid path", "docs/"),
         ("store = 'x'\n", "store: Input should be a valid dictionary", "docs/"),
         ("[store]\nid = 'ABC'\n", "store.id: String should match", "docs/"),

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_validator
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -28,6 +28,7 @@ from archiver.config.values import (
     listed,
 )
 from archiver.freshness import Policy
+from archiver.freshness.hosts import AddressError, read_entry
 from archiver.model import Frozen
 from archiver.model.limits import MAX_MEMBER, Limits
 
@@ -160,6 +161,18 @@ class AuditSettings(Frozen):
     who: str | None = Field(None, description="Who is acting. Unset: user and host.")
 
 
+def _hosts(entries: tuple[str, ...]) -> tuple[str, ...]:
+    """The entries as they are; one that names no host would silently allow none."""
+    for entry in entries:
+        try:
+            read_entry(entry)
+        except AddressError as error:
+            raise ValueError(
+                f"{entry!r} is not a host; write it as example.com, *.example.com or example.com:8443"
+            ) from error
+    return entries
+
+
 class FreshnessSettings(Frozen):
     """When a checkpoint counts as stale, and what follows."""
 
@@ -168,7 +181,7 @@ class FreshnessSettings(Frozen):
     timeout: Annotated[Duration, Field(gt=timedelta())] = Field(
         timedelta(seconds=10), description="How long one probe may take."
     )
-    hosts: Words = Field(
+    hosts: Annotated[Words, AfterValidator(_hosts)] = Field(
         (),
         description="Hosts that probes may contact: `example.com`, `*.example.com`, `example.com:8443`. "
         "Others are UNKNOWN, not contacted.",

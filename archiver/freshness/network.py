@@ -12,13 +12,15 @@ import socket
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http.client import HTTPException, HTTPResponse
 from time import monotonic
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from archiver.freshness.hosts import MAX_ADDRESS, AddressError, Target, is_listed, target
 from archiver.freshness.probe import Context
 from archiver.freshness.verdict import Finding
+
+if TYPE_CHECKING:
+    from http.client import HTTPResponse
 
 SHARE: Final = 0.8
 """Part of a probe's time that an exchange may take, so that it has ended before the probe is given up."""
@@ -109,6 +111,8 @@ class Network:
 
         Its body is not read where its headers are `enough`, or its status is no success.
         """
+        from http.client import HTTPException
+
         self.check(place)
         addresses = _safe_addresses(place, self.deadline)
         try:
@@ -249,6 +253,8 @@ class _Line(io.RawIOBase):
 def _read(
     line: socket.socket, method: str, deadline: float, limit: int, enough: Callable[[Mapping[str, str]], bool]
 ) -> Answer:
+    from http.client import HTTPResponse
+
     coming = _Line(line, deadline)
     with HTTPResponse(cast("socket.socket", coming), method=method) as response:
         response.begin()
