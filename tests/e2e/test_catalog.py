@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from many import fill, name_of
 
-from archiver import layout
+from archiver import layout, records, restore
+from archiver.archive import Given, Options, Source, archive
 from archiver.catalog import Catalog
+from archiver.cli import program
 from archiver.errors import ChainError, MissingRecordError, StoreUnreachableError
+from archiver.model import Record
 from archiver.setup import Setup
 from archiver.store import ObjectInfo, open_store
+from archiver.verify import verify
 
 RUNS = 24
 
@@ -125,3 +131,75 @@ def _put_in_another_history(setup: Setup, folder: Path, run: str) -> None:
     fill(replace(setup, store=other), range(1), 5)
     name = layout.record_name(run, 5)
     shutil.copy(folder / "other" / name, folder / "store" / name)
+
+
+@pytest.mark.parametrize("which", ["recorded_at", "checkpoint_at", "created_at"])
+def test_a_record_from_the_future_is_told_and_not_refused(
+    setup: Setup, note: Path, which: str, config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Order is by number alone; a clock that is ahead of the store's by more than ten minutes is said."""
+    record = _saved(setup, note)
+    _rewrite(setup, record, **{which: _written(setup, 1) + timedelta(minutes=10)})
+    assert Catalog(setup).chain("r").warnings == ()
+    _rewrite(setup, record, **{which: _written(setup, 1) + timedelta(minutes=10, seconds=1)})
+    second = _saved(setup, note)
+    assert second.seq == 2
+    (warning,) = Catalog(setup).chain("r").warnings
+    assert layout.record_name("r", 1) in warning
+    assert "one of the clocks is wrong" in warning
+    (finding,) = [one for one in verify(setup, "r") if one.state == "warning"]
+    assert (finding.object, finding.seq, finding.ok, finding.note) == (
+        layout.record_name("r", 1),
+        1,
+        True,
+        warning,
+    )
+    assert warning in restore.plan("r", setup).warnings
+    assert program.run("archiver", ["verify", "r", "--config", str(config)]) == 0
+    assert f"warning\t{layout.record_name('r', 1)}" in capsys.readouterr().out
+
+
+def test_order_is_by_number_whatever_the_times_say(setup: Setup, note: Path) -> None:
+    for _ in range(3):
+        _saved(setup, note)
+    now = datetime.now(UTC)
+    for seq, days in ((1, 1), (2, 300), (3, 30)):
+        path = _at(setup, layout.record_name("r", seq))
+        os.utime(path, ((now - timedelta(days=days)).timestamp(),) * 2)
+    assert [link.record.seq for link in Catalog(setup).chain("r").links] == [1, 2, 3]
+    head = Catalog(setup).head("r")
+    assert head is not None
+    assert head.record.seq == 3
+    assert _saved(setup, note).seq == 4
+
+
+def test_an_old_record_in_a_young_object_is_no_finding(setup: Setup, note: Path) -> None:
+    """A copied store, or a saved session of last year."""
+    record = _saved(setup, note)
+    old = datetime(2020, 1, 1, tzinfo=UTC)
+    _rewrite(setup, record, created_at=old, checkpoint_at=old, recorded_at=old)
+    assert Catalog(setup).chain("r").warnings == ()
+
+
+def _at(setup: Setup, name: str) -> Path:
+    return Path(setup.store.url.removeprefix("file://")) / name
+
+
+def _saved(setup: Setup, note: Path) -> Record:
+    return archive(Source(paths=(note,)), setup, options=Options(given=Given(run_id="r"))).record
+
+
+def _written(setup: Setup, seq: int) -> datetime:
+    return setup.store.head(layout.record_name("r", seq)).modified
+
+
+def _rewrite(setup: Setup, record: Record, **times: datetime) -> None:
+    """The same record with other times, as its writer signs it; the object keeps its time."""
+    path = _at(setup, layout.record_name("r", record.seq))
+    status = path.stat()
+    said = record.model_copy(update=times)
+    path.write_bytes(records.encode(said, setup.require_signing_key(), setup.recipients))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert setup.witness is not None
+    assert setup.store_id is not None
+    setup.witness.forget(setup.store_id, "r")
