@@ -653,8 +653,9 @@ def test_any_ways_together_are_mended(form: str, data: st.DataObject, tmp_path_f
     assume(read([path]).transcript.dialect == dialect)
     mended, _, report, _ = mend(checkpoint(path, dialect))
     assert Counter(codes(dialect, mended)) == Counter(left.code for left in report.left)
-    unclear = {"duplicate_call", "misplaced_result", "duplicate_result", "broken_seal", "unanswered_call"}
-    assert {left.code for left in report.left} <= unclear
+    unclear = {"duplicate_call", "misplaced_result", "duplicate_result", "broken_seal"}
+    ended = {"bad_role"} if items[-1].get("role") == "exit" else set()  # its call may be open by design
+    assert {left.code for left in report.left} <= unclear | ended
 
 
 _SAFE = {
