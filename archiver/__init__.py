@@ -1,3 +1,52 @@
 """Save, redact, seal and restore the smallest sufficient state of an AI-agent run."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from archiver.errors import ArchiverError, NeedsDecisionError, StaleCheckpointError, StaleWriterError
+    from archiver.gate import Answer, Effects
+    from archiver.model import Checkpoint, Effect
+    from archiver.model.report import RestoreReport
+    from archiver.restore import Restored, Resumed
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "Answer",
+    "ArchiverError",
+    "Checkpoint",
+    "Effect",
+    "Effects",
+    "NeedsDecisionError",
+    "RestoreReport",
+    "Restored",
+    "Resumed",
+    "StaleCheckpointError",
+    "StaleWriterError",
+    "__version__",
+]
+
+_FROM: Final = {
+    "Answer": "archiver.gate",
+    "ArchiverError": "archiver.errors",
+    "Checkpoint": "archiver.model",
+    "Effect": "archiver.model",
+    "Effects": "archiver.gate",
+    "NeedsDecisionError": "archiver.errors",
+    "RestoreReport": "archiver.model.report",
+    "Restored": "archiver.restore",
+    "Resumed": "archiver.restore",
+    "StaleCheckpointError": "archiver.errors",
+    "StaleWriterError": "archiver.errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is public when it is asked for: a command that needs none of it starts without it."""
+    if name not in _FROM:
+        raise AttributeError(f"module 'archiver' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_FROM[name]), name)

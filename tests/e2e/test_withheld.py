@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import secrets
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from archiver.archive import Source, archive
-from archiver.errors import NeedsDecisionError, RedactedValueError
+from archiver.errors import NeedsDecisionError, RedactedValueError, UsageError
 from archiver.model import Checkpoint, Effect, Items, SubtaskResult, Transcript, TranscriptPart, Workspace
 from archiver.redact import usable
-from archiver.restore import restore
+from archiver.restore import plan, restore
 from archiver.setup import Setup
 
 
@@ -66,6 +67,20 @@ def test_an_open_effect_without_its_arguments_needs_a_person(
     assert not (tmp_path / "out").exists()
     done = restore("held", setup, into=tmp_path / "out", accept=["effects"])
     assert not done.checkpoint.effects[0].replayable
+
+
+def test_an_open_effect_without_its_arguments_can_be_decided_on(setup: Setup, tmp_path: Path) -> None:
+    archive(Source(checkpoint=checkpoint("uncertain", credential())), setup)
+    asked = plan("held", replace(setup, why="looked"), resolve={"pay": "done"})
+    assert any("known once the bundle is open" in warning for warning in asked.warnings)
+    with pytest.raises(UsageError, match="no undecided effect 'ask'"):
+        restore("held", replace(setup, why="looked"), into=tmp_path / "out", resolve={"ask": "done"})
+    done = restore("held", replace(setup, why="looked"), into=tmp_path / "out", resolve={"pay": "done"})
+    assert [effect.status for effect in done.effects] == ["confirmed", "uncertain"]
+    assert done.effects.outcome("ask", ["x"]).act
+    with pytest.raises(RedactedValueError, match="argument of the effect pay"):
+        done.effects.outcome("pay", ["the real one"])
+    assert done.resume().seq == 2
 
 
 def test_a_value_is_asked_for_by_its_name(setup: Setup, tmp_path: Path) -> None:
