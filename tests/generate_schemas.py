@@ -10,12 +10,17 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from archiver.model import Checkpoint, Note, Receipt, Record
+from archiver.model.audit import AuditEntry, AuditLine
+from archiver.model.export import Export
 from archiver.model.manifest import Manifest
 from archiver.model.report import RestoreReport
 
 FOLDER = Path(__file__).parent.parent / "schemas" / "v2"
 MODELS: dict[str, type[BaseModel]] = {
+    "audit": AuditEntry,
+    "audit-line": AuditLine,
     "checkpoint": Checkpoint,
+    "export": Export,
     "manifest": Manifest,
     "note": Note,
     "receipt": Receipt,

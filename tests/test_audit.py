@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -23,9 +24,10 @@ from archiver import jsonio
 from archiver.audit import journal, reading
 from archiver.audit.reading import Read
 from archiver.errors import AuditError, InputNotFoundError
-from archiver.model.audit import AuditLine
+from archiver.model.audit import AuditEntry, AuditLine
 
 NOBODY = 65534
+SCHEMAS = Path(__file__).parent.parent / "schemas"
 
 
 def add(path: Path, number: int = 0, why: str = "") -> None:
@@ -315,3 +317,18 @@ def test_whatever_lies_there_is_read_and_gone_on_from(path: Path, data: bytes, h
 
 def test_nothing_is_read_of_a_file_that_is_not_there(path: Path) -> None:
     assert list(reading.read(path)) == []
+
+
+def test_the_schemas_describe_what_is_written(path: Path) -> None:
+    add(path, 7, "why")
+    line = jsonio.loads(path.read_bytes())
+    entry = AuditEntry(
+        at=datetime(2026, 3, 1, tzinfo=UTC), action="open", who="anna", uid=7, store="ab" * 16, task="t",
+        by="ed25519:x", opened={"r": 2}, opened_by="ab" * 16, detail={"objects": [1]},
+    ).document()  # fmt: skip
+    for name, document in (("audit-line", line), ("audit", entry)):
+        schema = jsonio.loads((SCHEMAS / "v2" / f"{name}.schema.json").read_bytes())
+        validator = jsonschema.Draft202012Validator(schema)
+        validator.validate(document)
+        assert not validator.is_valid({**document, "more": 1})
+        assert not validator.is_valid({**document, "action": "look"})
