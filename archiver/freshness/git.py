@@ -166,7 +166,10 @@ class Repository:
             raise GitError("git cannot compare the work tree")
         if len(out) >= limit:
             raise GitError("too many files have uncommitted changes")
-        return tree, sorted({entry[3:] for entry in out.split(b"\0") if len(entry) > 3})
+        names = sorted({entry[3:] for entry in out.split(b"\0") if len(entry) > 3})
+        if any(name.startswith(b"/") or b".." in name.split(b"/") for name in names):
+            raise GitError("the index names files outside the work tree")
+        return tree, names
 
     @property
     def deadline(self) -> float:
@@ -178,7 +181,7 @@ class Repository:
         head = self.head()
         if head is None and not self.is_unborn():
             raise NoRepositoryError("HEAD leads to no commit")
-        tree = self._ask_path("--show-toplevel")
+        tree = self._tree()
         common = self._ask_path("--git-common-dir")
         sha256 = len(head) == 64 if head else self._is_sha256()
         with tempfile.TemporaryDirectory(prefix="archiver-git-") as private:
@@ -188,6 +191,13 @@ class Repository:
                 environ=environ, limit=limit,
             )  # fmt: skip
         return tree, status, out
+
+    def _tree(self) -> Path:
+        """The work tree around the folder; its configuration may not name another one."""
+        tree = self._ask_path("--show-toplevel")
+        if not self._folder.resolve().is_relative_to(tree.resolve()) or not (tree / ".git").exists():
+            raise NoRepositoryError(f"the repository at {self._folder} has its work tree elsewhere")
+        return tree
 
     def _is_sha256(self) -> bool:
         _, out = self._run("rev-parse", "--show-object-format")

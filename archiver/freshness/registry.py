@@ -26,7 +26,7 @@ MAX_EVIDENCE = 1500
 """Characters of evidence, and of a remedy."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
-_RESERVED = frozenset({"effects"})
+_RESERVED = frozenset({"effects", "rollback"})
 """Words that `--accept` takes for something that no probe judges."""
 _own: dict[str, Probe] = {}
 

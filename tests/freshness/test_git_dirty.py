@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 from collections.abc import Callable
@@ -171,6 +172,37 @@ def test_a_hostile_repository_executes_nothing(repo: Repo, tmp_path: Path) -> No
         ["git", "status"], cwd=repo.folder, env={**os.environ, "HOME": str(tmp_path)}, capture_output=True
     )
     assert marker.exists()  # so the silence above proves something
+
+
+def test_a_work_tree_elsewhere_is_not_looked_at(repo: Repo, tmp_path: Path) -> None:
+    captured = PROBE.capture(context(repo.folder))
+    other = Repo(tmp_path / "other")
+    (other.folder / "private.txt").write_text("x")
+    for tree in ("/", str(tmp_path), str(other.folder)):
+        repo.git("config", "core.worktree", tree)
+        verdict = judge(captured, repo.folder)
+        assert (verdict.state, "private.txt" in verdict.evidence) == ("UNKNOWN", False)
+        assert "private.txt" not in str(PROBE.capture(context(repo.folder)))
+
+
+def test_an_index_that_leads_outside_is_not_followed(repo: Repo, tmp_path: Path) -> None:
+    (tmp_path / "abcdefgh").write_text("private")
+    (repo.folder / "zz-abcdefgh").write_text("x")
+    repo.git("add", "-A")
+    index = repo.folder / ".git/index"
+    content = index.read_bytes().replace(b"zz-abcdefgh", b"../abcdefgh")[:-20]
+    index.write_bytes(content + hashlib.sha1(content, usedforsecurity=False).digest())
+    verdict = judge({"count": 0}, repo.folder)
+    assert (verdict.state, "outside the work tree" in verdict.evidence) == ("UNKNOWN", True)
+
+
+@pytest.mark.parametrize("name", [".git/index", ".gitignore", ".gitattributes"])
+def test_a_pipe_that_git_waits_for_meets_the_time_limit(repo: Repo, name: str) -> None:
+    captured = PROBE.capture(context(repo.folder))
+    (repo.folder / name).unlink(missing_ok=True)
+    os.mkfifo(repo.folder / name)
+    verdict = PROBE.judge(captured, context(repo.folder, timeout=1.0))
+    assert verdict.state in {"UNKNOWN", "STALE"}
 
 
 def test_what_cannot_be_compared_is_unknown(repo: Repo, tmp_path: Path) -> None:

@@ -210,7 +210,7 @@ def test_what_cannot_be_a_name(name: str) -> None:
 
 
 def test_a_probe_shadows_no_other(own: Told) -> None:
-    for name in ("age", "git_commit", "effects", "moon"):
+    for name in ("age", "git_commit", "effects", "rollback", "moon"):
         with pytest.raises(UsageError, match="already"):
             register(Told(name, fails))
     assert own in all_probes()
