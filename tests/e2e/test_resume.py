@@ -438,3 +438,21 @@ def test_bytes_that_are_no_text_are_recorded_as_escapes(setup: Setup, tmp_path: 
     why = because(setup, os.fsdecode(b"seen \xff"))
     restore(RUN, why, into=tmp_path / "out", resolve={"a": "done"}, claim=True)
     assert Catalog(setup).read(RUN, 2).record.decisions[0].reason == "seen \\udcff"
+
+
+def test_the_program_of_the_document_runs(
+    setup: Setup, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "RESTORE.md").read_text(encoding="utf-8")
+    code = text.split("```python\n")[1].split("```")[0].replace('"RUN"', f'"{RUN}"')
+    saved(setup, effect("invoice-7", arguments={"amount": 12}))
+    monkeypatch.setenv("ARCHIVER_CONFIG", str(config))
+    paid: list[int] = []
+    names: dict[str, Any] = {
+        "folder": tmp_path / "out",
+        "ask_the_bank": lambda one: "not-done",
+        "pay": paid.append,
+    }
+    exec(compile(code, "RESTORE.md", "exec"), names)  # noqa: S102 - it is the document's own
+    assert paid == [12]
+    assert names["resumed"].seq == 2
