@@ -17,9 +17,11 @@ from typing import Final
 
 from archiver.freshness.git import OBJECT_ID
 from archiver.freshness.hosts import Target
-from archiver.freshness.network import MAX_BODY, Answer, Network, Unasked
+from archiver.freshness.network import Answer, Network, Unasked
 from archiver.freshness.resources import GoneError, check_status
 
+_MAX_LIST: Final = 2 << 20
+"""Bytes of a list of refs: some 30,000; a server of version 2 is asked for one only."""
 _SERVICE: Final = "git-upload-pack"
 _V2: Final = {"Git-Protocol": "version=2"}
 _LENGTH = re.compile(rb"[0-9a-f]{4}")
@@ -29,7 +31,7 @@ def tip(repository: Target, ref: str, network: Network) -> str:
     """The object id that `ref` stands at; `GoneError` where there is none, `Unasked` without an answer."""
     path = repository.path.rstrip("/")
     place = replace(repository, path=f"{path}/info/refs?service={_SERVICE}")
-    answer = network.ask("GET", place, headers=_V2)
+    answer = network.ask("GET", place, headers=_V2, limit=_MAX_LIST)
     check_status(answer)
     if not answer.headers.get("content-type", "").startswith(f"application/x-{_SERVICE}-advertisement"):
         return _dumb(replace(repository, path=f"{path}/HEAD"), ref, answer, network)
@@ -37,7 +39,7 @@ def tip(repository: Target, ref: str, network: Network) -> str:
     if lines[:1] != [b"version 2"]:
         return _found(lines, ref)
     post = replace(repository, path=f"{path}/{_SERVICE}")
-    answer = network.ask("POST", post, headers=_V2 | _TYPES, body=_question(ref, lines), limit=MAX_BODY)
+    answer = network.ask("POST", post, headers=_V2 | _TYPES, body=_question(ref, lines), limit=_MAX_LIST)
     check_status(answer)
     return _found(list(_lines(answer.body)), ref)
 

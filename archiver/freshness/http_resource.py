@@ -56,7 +56,7 @@ def _ask(address: str, world: World, wanted: Collection[str]) -> Answer:
             check_status(answer)
             if enough(answer.headers):
                 return answer
-    answer = world.network.ask("GET", place, enough=enough)
+    answer = world.network.ask("GET", place, enough=enough, hashed=True)
     check_status(answer)
     return answer
 

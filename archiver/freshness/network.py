@@ -6,11 +6,12 @@ that was not given: no cookies, no passwords of a `.netrc`.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import ipaddress
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -28,6 +29,7 @@ _GATHERED: Final = 0.9
 """Part of it after which a probe of many things answers without those that have not ended."""
 MAX_HEADERS: Final = 64 << 10
 MAX_BODY: Final = 8 << 20
+_PIECE: Final = 64 << 10
 _MAX_ADDRESSES: Final = 4
 _AGENT: Final = "checkpoint-archiver"
 
@@ -106,10 +108,12 @@ class Network:
         body: bytes | None = None,
         limit: int = MAX_BODY,
         enough: Callable[[Mapping[str, str]], bool] = lambda _: False,
+        hashed: bool = False,
     ) -> Answer:
         """The answer to one request, whatever its status; `Unasked` where there is none.
 
-        Its body is not read where its headers are `enough`, or its status is no success.
+        Its body is not read where its headers are `enough`, or its status is no success; `hashed`: only the
+        SHA-256 of it is kept.
         """
         from http.client import HTTPException
 
@@ -119,10 +123,10 @@ class Network:
             with _connect(place, addresses, self.deadline) as line:
                 line.settimeout(_left(self.deadline))
                 line.sendall(_request(method, place, headers, body))
-                return _read(line, method, self.deadline, limit, enough)
+                return _read(line, method, self.deadline, limit, enough, hashed)
         except TimeoutError as error:
             raise Unasked("no answer within the time of a probe", "try again later") from error
-        except (OSError, HTTPException, ValueError) as error:
+        except (OSError, HTTPException, ValueError, EOFError) as error:
             raise Unasked(f"no usable answer ({_reason(error)})") from error
 
 
@@ -251,7 +255,12 @@ class _Line(io.RawIOBase):
 
 
 def _read(
-    line: socket.socket, method: str, deadline: float, limit: int, enough: Callable[[Mapping[str, str]], bool]
+    line: socket.socket,
+    method: str,
+    deadline: float,
+    limit: int,
+    enough: Callable[[Mapping[str, str]], bool],
+    hashed: bool,
 ) -> Answer:
     from http.client import HTTPResponse
 
@@ -265,16 +274,28 @@ def _read(
         if not 200 <= response.status < 300 or enough(once):
             return Answer(response.status, once, b"")
         coming.room = 2 * limit + MAX_HEADERS  # chunks have sizes of their own
-        return Answer(response.status, once, _body(response, limit))
+        pieces = _pieces(response, limit)
+        if not hashed:
+            return Answer(response.status, once, b"".join(pieces))
+        total = hashlib.sha256()
+        for piece in pieces:
+            total.update(piece)
+        return Answer(response.status, once, total.digest())
 
 
-def _body(response: HTTPResponse, limit: int) -> bytes:
-    if (response.length or 0) > limit:
+def _pieces(response: HTTPResponse, limit: int) -> Iterator[bytes]:
+    """The whole content, or an error: where it is cut off, `http.client` says nothing."""
+    stated = response.length
+    if (stated or 0) > limit:
         raise TooLargeError(f"its content is larger than {limit} bytes")
-    body = response.read() if response.length is not None else response.read(limit + 1)
-    if len(body) > limit:
-        raise TooLargeError(f"its content is larger than {limit} bytes")
-    return body
+    size = 0
+    while piece := response.read(_PIECE):
+        size += len(piece)
+        if size > limit:
+            raise TooLargeError(f"its content is larger than {limit} bytes")
+        yield piece
+    if stated is not None and size < stated:
+        raise EOFError
 
 
 def _reason(error: Exception) -> str:

@@ -47,7 +47,7 @@ class UpstreamProbe:
 
     def capture(self, context: Context) -> JsonValue | None:
         """`{resources: [{at, token}, {at, not_seen}, …], left_out}`; None where nothing is watched."""
-        watched = tuple(dict.fromkeys((*context.watch, *callables.addresses())))
+        watched = tuple(dict.fromkeys((*map(_written, context.watch), *callables.addresses())))
         if not watched:
             return None
         world = World(context, Network.of(context))
@@ -82,6 +82,12 @@ class UpstreamProbe:
             said = f"{left_out} resources were too many to remember"
             findings.insert(0, Finding("UNKNOWN", said, "watch fewer of them"))
         return together(self.name, findings, nothing="no resource was watched")
+
+
+def _written(address: str) -> str:
+    """The address with its scheme in lower case, as it is stored and compared."""
+    scheme, colon, rest = address.partition(":")
+    return f"{scheme.lower()}{colon}{rest}"
 
 
 def _kind(address: str) -> Kind:

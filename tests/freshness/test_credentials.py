@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from servers.scripted import Answer, ScriptedServer
 
+from archiver.aws import presigned
 from archiver.aws.options import AwsOptions
 from archiver.freshness import Verdict, judge_all
 from archiver.freshness.credentials import CredentialsProbe
@@ -269,10 +270,11 @@ def test_without_network_the_owner_is_unknown_and_nobody_is_asked(
 def test_a_server_of_identities_that_hangs_is_given_up(
     keys: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    presigned.caller_identity(AwsOptions(region="us-east-1"))  # boto3 is loaded
     with Raw(hang) as server:
         monkeypatch.setenv("AWS_ENDPOINT_URL_STS", f"http://{server.host}")
         row = {"at": "aws:", "present": True, "kind": "environment", "account": "1", "arn": "arn:x"}
-        facts: dict[str, Any] = {"environ": dict(os.environ), "hosts": (server.host,), "timeout": 1.5}
+        facts: dict[str, Any] = {"environ": dict(os.environ), "hosts": (server.host,), "timeout": 3.0}
         assert judged({"credentials": [row]}, **facts).state == "UNKNOWN"
         assert server.closed.wait(15), "the connection is still open"
 

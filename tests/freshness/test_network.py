@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import socket
 import ssl
@@ -176,7 +177,7 @@ def test_an_exchange_ends_with_its_time(treat: Callable[..., None]) -> None:
     """Each piece comes in time; together they would take for ever."""
     with Raw(treat) as server:
         with pytest.raises(Unasked, match=r"time of a probe|larger"):
-            ask(server.url(), server.host, timeout=0.5)
+            ask(server.url(), server.host, timeout=1.0)
         assert server.closed.wait(15), "the connection is still open"
 
 
@@ -203,6 +204,8 @@ def test_no_more_is_read_than_fits(treat: Callable[..., None]) -> None:
 def test_a_body_of_the_largest_size_is_read_and_one_more_byte_is_not() -> None:
     with Web({"/a": Resource(body=b"a" * 100), "/b": Resource(body=b"a" * 101)}) as web:
         assert len(ask(web.url("/a"), web.host, limit=100).body) == 100
+        hashed = ask(web.url("/a"), web.host, limit=100, hashed=True).body
+        assert hashed == hashlib.sha256(b"a" * 100).digest()
         with pytest.raises(TooLargeError):
             ask(web.url("/b"), web.host, limit=100)
     assert MAX_BODY == 8 << 20
@@ -213,6 +216,7 @@ def test_a_body_of_the_largest_size_is_read_and_one_more_byte_is_not() -> None:
     [
         b"", b"\xff\xfe\n", b"SSH-2.0-x\r\n", b"HTTP/1.1 abc\r\n\r\n", b"HTTP/9 200 OK\r\n\r\n",
         OK + b"Content-Length: 100\r\n\r\nshort", OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nab", OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n",
     ],
 )  # fmt: skip
 def test_what_is_no_answer_is_said_and_not_repeated(answer: bytes) -> None:
@@ -331,7 +335,7 @@ def test_tls_is_verified(tls: Tls, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_handshake_that_hangs_ends_with_its_time() -> None:
     with Raw(hang) as server:
         with pytest.raises(Unasked, match="time of a probe"):
-            ask(server.url().replace("http:", "https:"), server.host, timeout=0.5)
+            ask(server.url().replace("http:", "https:"), server.host, timeout=1.0)
         assert server.closed.wait(15)
 
 

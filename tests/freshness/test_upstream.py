@@ -167,14 +167,20 @@ def test_a_server_that_hangs_floods_or_drips_delays_no_other(web: Web, treat: ob
     web.resources["/doc"] = etag('"1"')
     with Raw(treat) as server:  # type: ignore[arg-type]  # one of those above
         hosts = (web.host, server.host)
-        then = captured(server.url(), web.url(), hosts=hosts, timeout=1.0)
+        then = captured(server.url(), web.url(), hosts=hosts, timeout=2.0)
         assert [sorted(row) for row in then["resources"]] == [["at", "not_seen"], ["at", "token"]]  # type: ignore[index, call-overload]
         then["resources"][0] = {"at": server.url(), "token": {"etag": "x"}}  # type: ignore[index, call-overload]
-        verdict = judged(then, *hosts, timeout=1.0)
+        verdict = judged(then, *hosts, timeout=2.0)
         assert verdict.state == "UNKNOWN"
         assert f'{web.url()}: ETag "1" as then' in verdict.evidence
         assert server.closed.wait(15), "a connection is still open"
     assert not [thread for thread in threading.enumerate() if thread.name == "archiver-resource"]
+
+
+def test_a_scheme_in_capitals_is_the_same(web: Web) -> None:
+    web.resources["/doc"] = etag('"1"')
+    then = captured(web.url().replace("http:", "HTTP:"), hosts=(web.host,))
+    assert judged(then, web.host).state == "FRESH"
 
 
 def test_the_most_cautious_answer_wins(web: Web) -> None:

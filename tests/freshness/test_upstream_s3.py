@@ -11,6 +11,7 @@ import pytest
 from servers.scripted import Answer, ScriptedServer
 from servers.seaweed import REGION, Seaweed
 
+from archiver.aws import presigned
 from archiver.aws.options import AwsOptions
 from archiver.freshness.upstream import UpstreamProbe
 
@@ -173,9 +174,10 @@ def test_no_credentials_are_no_verdict(no_aws: None) -> None:
 
 
 def test_a_server_that_hangs_is_given_up_in_time(keys: tuple[str, str, str]) -> None:
+    presigned.head_object("bucket", "key", aws("http://127.0.0.1:9"))  # boto3 is loaded
     with Raw(hang) as server:
         then = {"resources": [{"at": "s3://bucket/key", "token": {"etag": "a"}}]}
-        verdict = judged(then, f"http://{server.host}", timeout=1.5)
+        verdict = judged(then, f"http://{server.host}", timeout=3.0)
         assert verdict.state == "UNKNOWN"
         assert server.connections == 1
         assert server.closed.wait(15), "the connection is still open"
