@@ -9,7 +9,7 @@ first was answered before the second was made, or where each has one: then they 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from archiver.transcripts.dialect import Call, Problem, ToolResult
@@ -24,7 +24,8 @@ class _Asked:
 
     item: int
     occurrence: int
-    line: str | None
+    line: int
+    """Its line's id as a number, 0 for none."""
     said: int
     elsewhere: bool
     first: _Asked | None = None
@@ -33,8 +34,8 @@ class _Asked:
     """True when that had no result yet."""
     beside: bool = False
     """True when it stands in the same response."""
-    answers: list[tuple[int, int]] = field(default_factory=list)
-    more: list[_Asked] = field(default_factory=list)
+    answers: tuple[tuple[int, int], ...] = ()
+    more: tuple[_Asked, ...] = ()
     """Calls with its id that were made while it was open."""
 
 
@@ -51,8 +52,8 @@ class Pairing:
         self._again: list[tuple[str, _Asked]] = []
         self._open: dict[str, int] = {}
         self._late: dict[str, int] = {}
-        self._answered: dict[str, tuple[int, str | None]] = {}
-        """Of each answered call, the item and line of its first result."""
+        self._answered: dict[str, int] = {}
+        """Of each answered call, the line of its first result."""
         self._excused: dict[str, int] = {}
         self._group: str | None = None
         self._answering = False
@@ -67,7 +68,7 @@ class Pairing:
         seen: dict[str, int] = {}
         for call in calls:
             occurrence = seen[call.id] = seen.get(call.id, -1) + 1
-            one = _Asked(item, occurrence, line, _said(call), call.answered_elsewhere)
+            one = _Asked(item, occurrence, hash(line or 0), _said(call), call.answered_elsewhere)
             self._call(call.id, one, self._asked.get(call.id))
 
     def _call(self, call_id: str, one: _Asked, before: _Asked | None) -> None:
@@ -79,7 +80,7 @@ class Pairing:
             one.beside = call_id in self._open
             self._again.append((call_id, one))
             if one.together or one.elsewhere:
-                before.more.append(one)
+                before.more += (one,)
                 return
         self._asked[call_id] = one
         self._answered.pop(call_id, None)
@@ -92,18 +93,14 @@ class Pairing:
         seen: dict[str, int] = {}
         for result in results:
             occurrence = seen[result.call_id] = seen.get(result.call_id, -1) + 1
-            self._result(item, result.call_id, line, occurrence)
+            self._result(item, result.call_id, hash(line or 0), occurrence)
 
-    def _result(self, item: int, call_id: str, line: str | None, occurrence: int) -> None:
+    def _result(self, item: int, call_id: str, line: int, occurrence: int) -> None:
         asked = self._asked.get(call_id)
         if call_id in self._answered:
-            first, first_line = self._answered[call_id]
-            if line is None or first_line != line or first == item:
-                twin = next((one for one in asked.more if not one.answers), None) if asked else None
-                if twin is None:
-                    self._problem("duplicate_result", item, call_id, "the call was answered before")
-                else:
-                    twin.answers.append((item, occurrence))
+            first = asked.answers[0][0] if asked and asked.answers else item
+            if not line or self._answered[call_id] != line or first == item:
+                self._again_answered(item, call_id, occurrence, asked)
             return
         if call_id in self._late:
             detail = "the result is not in the next user message"
@@ -113,9 +110,17 @@ class Pairing:
             return
         for waiting in (self._open, self._late, self._excused):
             waiting.pop(call_id, None)
-        self._answered[call_id] = (item, line)
+        self._answered[call_id] = line
         if asked is not None:
-            asked.answers.append((item, occurrence))
+            asked.answers = ((item, occurrence),)
+
+    def _again_answered(self, item: int, call_id: str, occurrence: int, asked: _Asked | None) -> None:
+        """A further result: of the next call with this id, or of none."""
+        twin = next((one for one in asked.more if not one.answers), None) if asked else None
+        if twin is None:
+            self._problem("duplicate_result", item, call_id, "the call was answered before")
+        else:
+            twin.answers = ((item, occurrence),)
 
     def boundary(self) -> None:
         """What the model sees starts anew: calls before it are history, and those still open stay so."""
@@ -150,7 +155,7 @@ def paired(pairing: Pairing) -> list[Problem]:
 
 def _same_line(one: _Asked, other: _Asked) -> bool:
     """True for a call on a line that was written twice."""
-    return one.line is not None and one.line == other.line and one.item != other.item
+    return one.line != 0 and one.line == other.line and one.item != other.item
 
 
 def _doubled(call_id: str, one: _Asked, first: _Asked) -> Problem:
@@ -165,7 +170,7 @@ def _doubled(call_id: str, one: _Asked, first: _Asked) -> Problem:
         call_id,
         beyond=beyond,
         occurrence=one.occurrence,
-        answers=tuple(one.answers),
+        answers=one.answers,
         again=again and not one.elsewhere,
     )
 

@@ -20,7 +20,7 @@ from archiver.transcripts.thoughts import Thoughts
 
 
 class SessionJudge:
-    """Takes in the lines of one file in order; memory grows by some 150 bytes a line."""
+    """Takes in the lines of one file in order; memory grows by some 400 bytes a line."""
 
     def __init__(self) -> None:
         self._talks: dict[str | None, _Talk] = {}

@@ -16,9 +16,8 @@ class Tree:
         self._own = array("q")
         self._parent = array("q")
         self._message = array("q")
-        self._known: set[int] = set()
-        self._said: dict[int, int] = {}
-        """What the lines of the conversation say, by their ids."""
+        self._known: dict[int, int] = {}
+        """Ids, each with what its line says where that is one of the conversation."""
         self._forward: list[tuple[int, str]] = []
         """Lines whose parent does not stand before them: only through such a link can a circle close."""
         self._leaf = -1
@@ -37,11 +36,12 @@ class Tree:
         self._message.append(hash(facts.message) if facts.message else 0)
         if not own:
             return False
-        self._known.add(hash(own))
-        if facts.role not in ("user", "assistant"):
-            return False
-        said = hash((facts.role, _ids(facts), facts.text, facts.instruction))
-        return self._said.setdefault(hash(own), said) != said
+        said = 0
+        if facts.role in ("user", "assistant"):
+            said = hash((facts.role, _ids(facts), facts.text, facts.instruction))
+        before = self._known.get(hash(own), 0)
+        self._known[hash(own)] = before or said
+        return before != 0 and said not in (before, 0)
 
     def has(self, own: str) -> bool:
         return hash(own) in self._known
