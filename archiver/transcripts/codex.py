@@ -46,7 +46,7 @@ class Codex(ResponsesDialect):
             event = codex_lines.event_of(item)
             if event is not None and (call := codex_events.asked(event)):
                 judge.waiting.add(call)
-            whole = not self.facts(item).boundary
+            whole = not codex_lines.is_compaction(item)
             if not whole:
                 judge.boundary(sent=False)
             for place in self.places(item):

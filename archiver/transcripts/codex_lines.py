@@ -120,6 +120,11 @@ def _compacted(item: Any) -> Facts:
     )
 
 
+def is_compaction(item: Any) -> bool:
+    """True for a line behind which what the model sees starts anew."""
+    return payload_of(item) is not None and item["type"] == "compacted"
+
+
 def provider(item: Any) -> str | None:
     """The provider that a session's head names."""
     payload = payload_of(item)

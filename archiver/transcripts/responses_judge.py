@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from archiver import jsonio
 from archiver.transcripts.dialect import Path, Problem
 from archiver.transcripts.openai_limits import Pictures
 from archiver.transcripts.pairing import DOUBLED
@@ -47,7 +48,10 @@ class _Call:
     index: int
     occurrence: int
     kinds: tuple[str, ...]
-    item: Mapping[str, Any]
+    said: int
+    """A digest of the whole item."""
+    own: bool
+    """True where it has an id of its own beside that of the call."""
     overlaps: bool
     """True where an earlier call with this id was open yet."""
     given: _Given | None = None
@@ -64,8 +68,8 @@ class ItemsJudge:
         self._hanging: dict[_Pair, list[tuple[int, Any]]] = {}
         """Reasoning ahead of a result without a call: the call was what followed it, or comes later."""
         self._foreign: list[int] = []
-        self._ids: dict[str, Any] = {}
-        """Items of the model by their own ids."""
+        self._ids: dict[str, int] = {}
+        """Digests of items of the model by their own ids."""
         self._here: Counter[_Pair] = Counter()
         """How often a kind of item with a call id was seen in the transcript's item of now."""
         self._index = -1
@@ -154,10 +158,11 @@ class ItemsJudge:
         if not isinstance(own, str) or not own:
             return
         if own in self._ids:
-            again = self._ids[own] == item
+            again = self._ids[own] == _digest(item)
             detail = "the same item, written twice" if again else "a second item with this id"
             self._found.append(Problem("duplicate_id", index, detail, ref=own, again=again))
-        self._ids.setdefault(own, item)
+        else:
+            self._ids[own] = _digest(item)
 
     def _call(self, index: int, item: Mapping[str, Any], kind: str) -> None:
         called = call_id(item, kind)
@@ -165,7 +170,8 @@ class ItemsJudge:
             return
         calls = self._calls.setdefault(called, [])
         overlaps = any(call.given is None for call in calls)
-        call = _Call(index, self._count("", called), _answers(kind), item, overlaps)
+        own = isinstance(item.get("id"), str)
+        call = _Call(index, self._count("", called), _answers(kind), _digest(item), own, overlaps)
         calls.append(call)
         for pair in ((answer, called) for answer in call.kinds):
             self._hanging.pop(pair, None)
@@ -218,9 +224,8 @@ class ItemsJudge:
         for called, calls in self._calls.items():
             answered = sum(call.given is not None for call in calls)
             for number, call in enumerate(calls[1:], 1):
-                again = any(call.item == one.item for one in calls[:number]) and (
-                    call.given is None or isinstance(call.item.get("id"), str)
-                )
+                said = any(call.said == one.said for one in calls[:number])
+                again = said and (call.own or call.given is None)
                 unclear = call.overlaps and 0 < answered < len(calls) and not again
                 self._found.append(
                     Problem(
@@ -261,6 +266,14 @@ class ItemsJudge:
 
     def _problem(self, code: Any, item: int, called: str | None, detail: str) -> None:
         self._found.append(Problem(code, item, detail, called))
+
+
+def _digest(item: Any) -> int:
+    """What tells an item from others, without holding it."""
+    try:
+        return hash(jsonio.again(item))
+    except RecursionError:
+        return id(item)
 
 
 def _is_kept_there(reasoning: Mapping[str, Any]) -> bool:
