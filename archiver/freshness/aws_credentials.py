@@ -11,8 +11,9 @@ from typing import Final
 from archiver.aws import presigned, profiles
 from archiver.aws.options import AwsOptions
 from archiver.freshness import statements
-from archiver.freshness.network import Unasked, place_of
+from archiver.freshness.network import place_of
 from archiver.freshness.resources import World
+from archiver.freshness.unasked import Unasked
 
 _LONGEST_SIGNED: Final = 16 << 10
 _ACCOUNT = re.compile(rb"<Account>([0-9]{12})</Account>")

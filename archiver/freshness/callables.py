@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from archiver.errors import UsageError
 from archiver.freshness import digests
-from archiver.freshness.network import Unasked
 from archiver.freshness.resources import LOOK, GoneError, Token, World
+from archiver.freshness.unasked import Unasked
 from archiver.freshness.verdict import Finding
 
 SCHEME = "call:"

@@ -20,9 +20,10 @@ from archiver.freshness import aws_credentials, statements
 from archiver.freshness.age import span
 from archiver.freshness.aws_credentials import MACHINE, NotAcceptedError
 from archiver.freshness.file_resource import path_of
-from archiver.freshness.network import Network, Unasked
+from archiver.freshness.network import Network
 from archiver.freshness.probe import Context
 from archiver.freshness.resources import REDACTED, GoneError, Token, World, side_by_side
+from archiver.freshness.unasked import Unasked
 from archiver.freshness.verdict import Finding, Verdict, together
 from archiver.model import JsonValue, utc_text
 

@@ -11,8 +11,8 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from archiver.freshness import digests
-from archiver.freshness.network import Unasked
 from archiver.freshness.resources import LOOK, GoneError, Token, World
+from archiver.freshness.unasked import Unasked
 from archiver.freshness.verdict import Finding
 
 MAX_FILE: Final = 256 << 20

@@ -17,8 +17,9 @@ from typing import Final
 
 from archiver.freshness.git import OBJECT_ID
 from archiver.freshness.hosts import Target
-from archiver.freshness.network import Answer, Network, Unasked
+from archiver.freshness.network import Answer, Network
 from archiver.freshness.resources import GoneError, check_status
+from archiver.freshness.unasked import Unasked
 
 _MAX_LIST: Final = 2 << 20
 """Bytes of a list of refs: some 30,000; a server of version 2 is asked for one only."""

@@ -15,8 +15,9 @@ from urllib.parse import unquote, urlsplit
 from archiver.freshness import git_protocol
 from archiver.freshness.git import GitError, Repository
 from archiver.freshness.hosts import AddressError, without_secrets
-from archiver.freshness.network import Network, Unasked, not_asked, place_of
+from archiver.freshness.network import Network, not_asked, place_of
 from archiver.freshness.resources import GoneError, Token, World, changed
+from archiver.freshness.unasked import Unasked
 from archiver.freshness.verdict import Finding
 
 SCHEMES: Final = ("git+https://", "git+http://", "git+file://")

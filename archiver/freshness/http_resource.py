@@ -10,8 +10,9 @@ from typing import Final
 
 from archiver.freshness import digests
 from archiver.freshness.hosts import AddressError, without_secrets
-from archiver.freshness.network import Answer, Unasked, not_asked, place_of
+from archiver.freshness.network import Answer, not_asked, place_of
 from archiver.freshness.resources import LOOK, Token, World, changed, check_status
+from archiver.freshness.unasked import Unasked
 from archiver.freshness.verdict import Finding
 
 _WORDS: Final = {"etag": "ETag", "last_modified": "Last-Modified"}

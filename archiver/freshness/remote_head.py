@@ -8,9 +8,10 @@ from urllib.parse import urlsplit, urlunsplit
 from archiver.freshness import git_remote
 from archiver.freshness.git import OBJECT_ID, GitError, Repository
 from archiver.freshness.hosts import AddressError
-from archiver.freshness.network import SHARE, Network, Unasked, not_asked
+from archiver.freshness.network import SHARE, Network, not_asked
 from archiver.freshness.probe import Context
 from archiver.freshness.resources import GoneError
+from archiver.freshness.unasked import Unasked
 from archiver.freshness.verdict import State, Verdict
 from archiver.model import JsonValue
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Generic, Protocol, TypeVar
 
-from archiver.freshness.network import Answer, Network, Unasked
+from archiver.freshness.network import Answer, Network
 from archiver.freshness.probe import Context
+from archiver.freshness.unasked import Unasked
 from archiver.freshness.verdict import Finding
 from archiver.model import JsonValue
 

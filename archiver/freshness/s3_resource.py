@@ -13,8 +13,9 @@ from urllib.parse import parse_qsl
 from archiver.aws import presigned
 from archiver.aws.options import AwsOptions
 from archiver.freshness.hosts import AddressError, Target, without_secrets
-from archiver.freshness.network import Unasked, not_asked, place_of
+from archiver.freshness.network import not_asked, place_of
 from archiver.freshness.resources import LOOK, GoneError, Token, World, changed, check_status
+from archiver.freshness.unasked import Unasked
 from archiver.freshness.verdict import Finding
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")

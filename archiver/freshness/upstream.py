@@ -14,10 +14,11 @@ from archiver.freshness.file_resource import FileResource
 from archiver.freshness.git_remote import GitResource
 from archiver.freshness.hosts import MAX_ADDRESS, AddressError, without_secrets
 from archiver.freshness.http_resource import HttpResource
-from archiver.freshness.network import Network, Unasked
+from archiver.freshness.network import Network
 from archiver.freshness.probe import Context
 from archiver.freshness.resources import LOOK, REDACTED, GoneError, Kind, World, side_by_side
 from archiver.freshness.s3_resource import S3Resource
+from archiver.freshness.unasked import Unasked
 from archiver.freshness.verdict import Finding, Verdict, together
 from archiver.model import JsonValue
 

@@ -20,7 +20,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from archiver.freshness.hosts import AddressError, is_listed, read_entry, target, without_secrets
-from archiver.freshness.network import MAX_BODY, Network, TooLargeError, Unasked, place_of
+from archiver.freshness.network import MAX_BODY, Network, place_of
+from archiver.freshness.unasked import TooLargeError, Unasked
 
 from .web import Raw, Resource, Web, context, drip, flood, hang
 
@@ -216,7 +217,8 @@ def test_a_body_of_the_largest_size_is_read_and_one_more_byte_is_not() -> None:
     [
         b"", b"\xff\xfe\n", b"SSH-2.0-x\r\n", b"HTTP/1.1 abc\r\n\r\n", b"HTTP/9 200 OK\r\n\r\n",
         OK + b"Content-Length: 100\r\n\r\nshort", OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
-        OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nab", OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n",
+        OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nab",
+        OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n",
     ],
 )  # fmt: skip
 def test_what_is_no_answer_is_said_and_not_repeated(answer: bytes) -> None:
