@@ -14,6 +14,14 @@ from servers.ministack import Caller, Ministack
 from servers.seaweed import Seaweed
 
 
+@pytest.fixture(autouse=True)
+def state_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is remembered of runs and written down about them stays out of the developer's home."""
+    monkeypatch.setenv(
+        "XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / f"state-{secrets.token_hex(8)}")
+    )
+
+
 @pytest.fixture(scope="session")
 def seaweed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seaweed]:
     """The S3 server of this test process; tests that kill or fill a server take `own_seaweed`."""
