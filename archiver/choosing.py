@@ -62,10 +62,12 @@ def find(
     at: int | None = None,
     previous: bool = False,
     accept: Collection[str] = (),
+    remember: bool = True,
     now: datetime,
 ) -> Choice:
     """The checkpoint that is asked for: the newest, number `at`, or the newest whole one before the newest.
 
+    `remember` has the witness remember what was verified; not where a restore follows that compares again.
     Raises what `Catalog.chain` and `Sight.judge` raise; where the chain is broken, with the way to an older
     checkpoint as remedy.
     """
@@ -81,7 +83,7 @@ def find(
         newest = max(catalog.numbers(run), default=0)
         raise sight.gone(error, newest, accept=accept, now=now) from None
     chain = _chain(beginning, setup, previous)
-    standing = sight.judge(chain, accept=accept, now=now)
+    standing = sight.judge(chain, accept=accept, remember=remember, now=now)
     return Choice(chain, _before(chain, setup) if previous else choose(chain, at), standing)
 
 

@@ -56,7 +56,9 @@ class Sight:
     setup: Setup
     seen: Seen | None
 
-    def judge(self, chain: Chain, *, accept: Collection[str] = (), now: datetime) -> Standing:
+    def judge(
+        self, chain: Chain, *, accept: Collection[str] = (), remember: bool = True, now: datetime
+    ) -> Standing:
         """Compare a verified chain, and remember its end if that is further than what was seen.
 
         `RolledBackError` if the store is behind, unless "rollback" is accepted; `ForkError` if the record
@@ -74,12 +76,13 @@ class Sight:
             except (RolledBackError, ForkError) as error:
                 if self._began_anew(chain.links[0].record, now):
                     standing = Standing(text=f"{_words(seen)}; it expired, and the run began anew")
-                    self._forget()
+                    if remember:
+                        self._forget()
                 elif ROLLBACK in accept and isinstance(error, RolledBackError):
                     return self._accepted(seen, chain)
                 else:
                     raise
-        return replace(standing, warnings=self._remember(chain.head, now))
+        return replace(standing, warnings=self._remember(chain.head, now)) if remember else standing
 
     def gone(
         self, error: NoSuchRunError, newest: int, *, accept: Collection[str] = (), now: datetime

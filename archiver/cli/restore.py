@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from archiver.deciding import Outcome
     from archiver.restore import Report
+    from archiver.setup import Setup
 
 
 def restore(
@@ -117,7 +118,7 @@ def restore(
     else:
         if into is None:
             # The number has to be known to name the folder; nobody may commit another in between.
-            at = room.plan(run, setup, at=at, previous=previous, accept=accepted, resolve=resolved).seq
+            at = _number(run, setup, at, previous, accepted)
             previous = False
             into = _default_folder(run, at)
             lookup(into)
@@ -171,6 +172,17 @@ def _refuse_with_plan(plan: bool, claim: bool, force: bool) -> None:
             f"--plan changes nothing, so it does not go with {'--claim' if claim else '--force'}",
             remedy="leave out one of the two",
         )
+
+
+def _number(run: str, setup: Setup, at: int | None, previous: bool, accepted: tuple[str, ...]) -> int:
+    """What is asked for, without the witness remembering it: the restore compares with what was seen before."""
+    from datetime import UTC, datetime
+
+    from archiver import choosing
+
+    return choosing.find(
+        run, setup, at=at, previous=previous, accept=accepted, remember=False, now=datetime.now(UTC)
+    ).record.seq
 
 
 def _default_folder(run: str, seq: int) -> Path:
