@@ -267,6 +267,16 @@ def test_without_network_the_owner_is_unknown_and_nobody_is_asked(
         assert sts.connections == 0
 
 
+def test_the_machine_is_not_asked_for_its_role_unless_sts_may_be(
+    no_aws: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Web() as machine:
+        monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", machine.url("/role"))
+        row = captured("aws:", environ=dict(os.environ), hosts=("example.com",))["credentials"][0]
+        assert row["kind"] == "role of the machine"
+        assert machine.connections == 0
+
+
 def test_a_server_of_identities_that_hangs_is_given_up(
     keys: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -212,6 +212,18 @@ def test_a_body_of_the_largest_size_is_read_and_one_more_byte_is_not() -> None:
     assert MAX_BODY == 8 << 20
 
 
+@pytest.mark.parametrize("hashed", [True, False])
+def test_the_size_counts_also_where_none_is_stated(hashed: bool) -> None:
+    def treat(line: socket.socket, stop: threading.Event) -> None:
+        line.sendall(OK + b"\r\n" + b"a" * 101)
+        line.shutdown(socket.SHUT_WR)
+
+    with Raw(treat) as server:
+        assert ask(server.url(), server.host, limit=101, hashed=hashed).status == 200
+        with pytest.raises(TooLargeError):
+            ask(server.url(), server.host, limit=100, hashed=hashed)
+
+
 @pytest.mark.parametrize(
     "answer",
     [

@@ -258,6 +258,13 @@ def test_a_row_of_another_shape_is_unknown(row: JsonValue, tmp_path: Path) -> No
     assert judged({"resources": [row]}, workspace=tmp_path).state == "UNKNOWN"
 
 
+def test_what_redaction_took_out_is_unknown_and_not_changed(web: Web) -> None:
+    web.resources["/doc"] = etag('"1"')
+    row: JsonValue = {"at": web.url(), "token": {"etag": "[REDACTED:key:1a2b]"}}
+    verdict = judged({"resources": [row]}, web.host)
+    assert (verdict.state, "was taken out" in verdict.evidence) == ("UNKNOWN", True)
+
+
 # --- files --------------------------------------------------------------------------------------------------
 
 
