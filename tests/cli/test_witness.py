@@ -89,6 +89,16 @@ def test_a_store_that_is_behind_is_refused_until_it_is_forgotten(
     assert (report["seq"], report["rollback"]) == (1, "unverified")
 
 
+def test_the_first_sight_of_a_run_is_unverified_also_where_the_folder_is_named_after_it(
+    command: Command, store: str
+) -> None:
+    assert command("witness", "forget", RUN, "--yes").code == 0
+    report = command("restore", RUN, "--json").json
+    assert report["rollback"] == "unverified"
+    assert "first sight" in report["witness"]
+    assert command("restore", RUN, "--plan", "--json").json["rollback"] == "verified"
+
+
 def test_forgetting_has_to_be_confirmed(
     command: Command, store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
