@@ -84,4 +84,4 @@ def test_what_is_valid_is_left_and_what_is_not_is_mended(path: Path, tmp_path: P
 def _most_lines_are_the_same(path: Path, written: Path, actions: int) -> None:
     original = path if path.is_file() else next(path.glob("*.jsonl"))
     before, after = (set(one.read_bytes().splitlines()) for one in (original, written))
-    assert len(before - after) <= 2 * actions
+    assert len(before - after) <= 3 * actions
