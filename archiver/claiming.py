@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from archiver.model.report import TakenOver
 from archiver.shellwords import word
 
 if TYPE_CHECKING:
+    from archiver.age import Recipient
     from archiver.catalog import Catalog, Chain, Entry
     from archiver.setup import Setup
 
@@ -46,14 +47,28 @@ class End:
                 yield TakenOver(seq=link.record.seq, at=link.record.recorded_at, writer=link.writer)
 
     def decisions(self) -> Iterator[Decision]:
-        """What they said of effects, oldest first."""
+        """What they said of effects, oldest first, as far as it is still so.
+
+        What was done stays done. What was not done may have been done by whoever took the run over, once they
+        have saved a checkpoint: it is asked for again.
+        """
+        last = max((link.record.seq for link in self.later if link.record.bundle is not None), default=0)
         for link in self.later:
-            yield from link.record.decisions
+            for decision in link.record.decisions:
+                if decision.outcome == "done" or link.record.seq > last:
+                    yield decision
 
     def warnings(self) -> Iterator[str]:
         """What somebody who restores has to know of it."""
         for one in self.taken_over():
             yield f"the run was taken over by {one.writer} at {utc_text(one.at)} (record {one.seq})"
+        more = sum(link.record.bundle is not None for link in self.later)
+        if more:
+            saves = "a later checkpoint" if more == 1 else f"{more} later checkpoints"
+            yield (
+                f"there {'is' if more == 1 else 'are'} {saves}: an effect that is proposed in this one, or "
+                "not in it at all, may have happened since"
+            )
         if self.unread:
             yield (
                 "what came after this checkpoint does not hold together, so decisions made there do not "
@@ -143,7 +158,7 @@ def claim(
         }
     )
     made = Record.model_validate(made.document())
-    sealed = records.encode(made, setup.require_signing_key(), recipients)
+    sealed = _encoded(made, setup, recipients)
     rollback.refuse_used(made, setup)
     said = audit.note(setup, "claim", run=made.run, seq=made.seq, detail={"checkpoint": record.seq})
     try:
@@ -154,3 +169,12 @@ def claim(
             remedy=f"look who it was with `archiver show {word(made.run)}`, then restore again",
         ) from error
     return made, (*said, *rollback.committed(made, setup), *newest.leave_hint(made, setup))
+
+
+def _encoded(record: Record, setup: Setup, recipients: Sequence[Recipient]) -> bytes:
+    try:
+        return records.encode(record, setup.require_signing_key(), recipients)
+    except LimitExceededError as error:
+        if record.decisions:
+            error.remedy = "give a shorter reason: it stands beside each decision"
+        raise

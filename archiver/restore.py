@@ -295,7 +295,7 @@ def _decided(
 ) -> tuple[Checkpoint, tuple[Decision, ...]]:
     """The checkpoint with what was decided, and the decisions that are about something undecided in it."""
     checkpoint = withheld.without_replay(checkpoint)
-    keys = {effect.key for effect in gate.undecided(checkpoint)}
+    keys = dict.fromkeys(effect.key for effect in gate.undecided(checkpoint))
     past = tuple(deciding.about(planned.past, keys))
     deciding.check_keys(resolve, keys, past)
     decisions = (*past, *planned.new)

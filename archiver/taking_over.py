@@ -70,7 +70,9 @@ def resume(
     """Decide on what is undecided in `state`, then claim the run. `new` was decided since the last claim."""
     because = because or setup.why
     deciding.check_words(resolve, because)
-    deciding.check_keys(resolve, {effect.key for effect in gate.undecided(state)}, report.decisions)
+    deciding.check_keys(
+        resolve, dict.fromkeys(effect.key for effect in gate.undecided(state)), report.decisions
+    )
     claiming.check_possible(state.run_id, end, setup, now)
     _, made = words(resolve, because, setup, now)
     state = gate.with_decisions(state, made)

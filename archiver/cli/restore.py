@@ -175,7 +175,7 @@ def _refuse_with_plan(plan: bool, claim: bool, force: bool) -> None:
 
 
 def _number(run: str, setup: Setup, at: int | None, previous: bool, accepted: tuple[str, ...]) -> int:
-    """What is asked for, without the witness remembering it: the restore compares with what was seen before."""
+    """What is asked for. The witness remembers nothing yet: the restore compares with what was seen before."""
     from datetime import UTC, datetime
 
     from archiver import choosing
@@ -224,6 +224,7 @@ def _facts(report: Report) -> Iterator[tuple[str, object]]:
     from archiver.cli import output
     from archiver.cli.text import counted, counts, size
     from archiver.deciding import said
+    from archiver.shellwords import word
 
     record = report.record
     yield from (
@@ -246,9 +247,17 @@ def _facts(report: Report) -> Iterator[tuple[str, object]]:
         ("replaced, rotate", counts(report.findings)),
         *(("decided", f"{one.effect}: {said(one)}") for one in report.decisions),
         *(("undecided", f"{one.key}: {one.tool}, {one.status}") for one in report.undecided),
+        *(("undecided", f"{key}: --resolve {word(key)}=done or =not-done") for key in _not_decided(report)),
         ("taken over", f"with record {report.claimed}" if report.claimed else ""),
         *(("left out", left) for left in report.left_out),
     )
+
+
+def _not_decided(report: Report) -> Iterator[str]:
+    """What the record lists as undecided, as long as the bundle has not told more."""
+    decided = {one.effect for one in report.decisions}
+    if report.folder is None:
+        yield from (key for key in report.record.effects.undecided if key not in decided)
 
 
 def _verdict(report: Report) -> str:

@@ -191,10 +191,16 @@ def test_a_decision_that_was_made_is_not_asked_for_again(setup: Setup, tmp_path:
     restore(RUN, because(setup), into=tmp_path / "1", resolve={"a": "done"}, accept=["effects"])
     assert plan(RUN, setup).blockers  # nobody has claimed anything with it
     restore(RUN, because(setup), into=tmp_path / "2", resolve={"a": "done", "b": "not-done"}, claim=True)
+    before = restore(RUN, setup, into=tmp_path / "4")
+    assert [one.status for one in before.effects] == ["confirmed", "proposed"]
+    assert not any("may have happened since" in warning for warning in before.report.warnings)
     saved(setup, effect("c"))
-    again = restore(RUN, setup, into=tmp_path / "3", at=1)
-    assert [(one.effect, one.outcome) for one in again.report.decisions] == [("a", "done"), ("b", "not-done")]
-    assert [one.status for one in again.effects] == ["confirmed", "proposed"]
+    with pytest.raises(NeedsDecisionError, match="happened: b"):  # it may have been done before checkpoint 3
+        restore(RUN, setup, into=tmp_path / "3", at=1)
+    again = restore(RUN, because(setup), into=tmp_path / "3", at=1, resolve={"b": "done"})
+    assert [(one.effect, one.outcome) for one in again.report.decisions] == [("a", "done"), ("b", "done")]
+    assert [one.status for one in again.effects] == ["confirmed", "confirmed"]
+    assert any("may have happened since" in warning for warning in again.report.warnings)
     assert [one.seq for one in again.report.taken_over] == [2]
     assert again.next_seq == 4
     with pytest.raises(UsageError, match=r"effect a was decided on: done, said .*looked at the bank's list"):
