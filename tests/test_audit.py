@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from archiver import jsonio
+from archiver import age, jsonio
 from archiver.audit import journal, reading
 from archiver.audit.reading import Read
 from archiver.errors import AuditError, InputNotFoundError
@@ -317,6 +318,22 @@ def test_whatever_lies_there_is_read_and_gone_on_from(path: Path, data: bytes, h
 
 def test_nothing_is_read_of_a_file_that_is_not_there(path: Path) -> None:
     assert list(reading.read(path)) == []
+
+
+def test_an_opened_file_says_which_identity_opened_it() -> None:
+    one, two = age.generate(), age.generate()
+    phrase = age.ScryptIdentity("a phrase of some length")
+    for recipients, identities, opener in (
+        ([one.recipient, two.recipient], [two], two),
+        ([one.recipient, two.recipient], [age.generate(), one, two], one),
+        ([age.ScryptRecipient("a phrase of some length", age.WorkFactor.TEST_ONLY)], [one, phrase], phrase),
+    ):
+        pieces: list[bytes] = []
+        sealer = age.seal(recipients, pieces.append)
+        sealer.write(b"text")
+        sealer.close()
+        with age.unseal(identities, BytesIO(b"".join(pieces))) as opened:
+            assert opened.opened_by == opener.fingerprint
 
 
 def test_the_schemas_describe_what_is_written(path: Path) -> None:

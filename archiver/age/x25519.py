@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
@@ -48,7 +49,7 @@ class X25519Recipient:
 
     @property
     def fingerprint(self) -> str:
-        return fingerprint(str(self))
+        return _fingerprint(self.public)
 
     @property
     def kind(self) -> str:
@@ -66,6 +67,11 @@ class X25519Recipient:
         shared = _exchange_with_recipient(secret, self.public)
         body = wrap_file_key(_wrap_key(shared, share, self.public), file_key)
         return [Stanza(_TYPE, (encoding.encode(share).decode("ascii"),), body)]
+
+
+@lru_cache(maxsize=64)  # of an identity it is asked for with each of very many records
+def _fingerprint(public: bytes) -> str:
+    return fingerprint(bech32.encode(RECIPIENT_PREFIX, public))
 
 
 class X25519Identity:

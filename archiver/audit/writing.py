@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
-from archiver import __version__, layout
+from archiver import __version__, jsonio, layout
 from archiver.age.hints import fingerprint
 from archiver.audit import entries, journal
 from archiver.catalog import Catalog
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 MAX_RUNS: Final = 1000
 """Runs that an audit object about several names."""
+
+MAX_DETAIL: Final = 128 << 10
+"""Bytes of what is told of an action besides."""
 
 _BREAK_GLASS = (
     "BREAK-GLASS: the emergency identity {key} {what}; it was written down, and whoever keeps that key "
@@ -156,8 +159,15 @@ def _act(
         within=setup.session.within,
         command=setup.session.command or Path(sys.argv[0] if sys.argv else "").name,
         software=f"checkpoint-archiver {__version__}",
-        detail=_Clean(setup).value(dict(detail)),
+        detail=_bounded(_Clean(setup).value(dict(detail))),
     )
+
+
+def _bounded(detail: dict[str, Any]) -> dict[str, Any]:
+    """A line that nobody can read back is none: of a detail without end its size alone is told."""
+    jsonio.check(detail)
+    size = len(journal.text(detail))
+    return detail if size <= MAX_DETAIL else {"left_out": size}
 
 
 def _write_line(setup: Setup, act: Act) -> None:

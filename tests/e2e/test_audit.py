@@ -20,6 +20,7 @@ from archiver.errors import (
     AuditError,
     ContainerError,
     ContextMismatchError,
+    NotSerialisableError,
     RecordError,
     SignatureError,
     StoreDeniedError,
@@ -493,6 +494,17 @@ def test_a_run_that_is_called_verify(saved: Setup, note: Path, tmp_path: Path) -
     save(saved, note, "verify")
     restore("verify", saved, into=tmp_path / "out")
     assert [row[2] for row in command("audit", "--run", "verify").rows] == ["verify", "verify"]
+
+
+def test_details_without_end_are_told_by_their_size(saved: Setup, home: Path) -> None:
+    effects = {f"effect-{number}": "done" for number in range(20_000)}
+    assert audit.note(saved, "resolve", run=RUN, detail={"effects": effects}) == ()
+    (line,) = lines(home)
+    assert set(line.detail) == {"left_out"}
+    assert objects(saved)[0].detail == line.detail
+    with pytest.raises(NotSerialisableError):
+        audit.note(saved, "resolve", run=RUN, detail={"x": float("nan")})
+    assert len(lines(home)) == 1
 
 
 def test_nothing_was_written_down_yet(saved: Setup) -> None:
