@@ -175,7 +175,7 @@ def _refuse_with_plan(plan: bool, claim: bool, force: bool) -> None:
 
 
 def _number(run: str, setup: Setup, at: int | None, previous: bool, accepted: tuple[str, ...]) -> int:
-    """What is asked for. The witness remembers nothing yet: the restore compares with what was seen before."""
+    """What is asked for. Nothing is remembered yet, so that the restore compares with what was seen."""
     from datetime import UTC, datetime
 
     from archiver import choosing
