@@ -87,6 +87,7 @@ def _short(key: str) -> str:
 
 def identity(profile: str | None, world: World) -> Identity:
     """Account and ARN from STS; `Unasked` where it is not asked, `NotAcceptedError` where it refuses."""
+    world.network.check_used()
     options = AwsOptions(
         region=world.context.aws.region,
         profile=profile,

@@ -79,8 +79,8 @@ def _call(address: str, world: World) -> bytes:
     found = _registered.get(name)
     if found is None:
         raise Unasked("no function is registered under this name", "register it, as the saving process did")
-    if found.network and not world.network.allowed:
-        raise Unasked("not contacted: the network is not used", "let the probes ask other hosts")
+    if found.network:
+        world.network.check_used()
     try:
         token = found.function()
     except Exception as error:  # whatever it says may hold anything

@@ -64,8 +64,14 @@ class Network:
         line = f'the line `hosts = ["{place.entry}"]` in the section [freshness] of archiver.toml'
         if not is_listed(place, self.hosts):
             raise Unasked(f"not contacted: {place.entry} is not on the list of hosts", f"{line} allows it")
+        self.check_used()
+
+    def check_used(self) -> None:
+        """`Unasked` where no host at all may be asked."""
         if not self.allowed:
-            raise Unasked("not contacted: the network is not used", "let the probes ask listed hosts")
+            raise Unasked(
+                "not contacted: the network is not used", "a plan asks the hosts on the list with --network"
+            )
 
     def ask(
         self,

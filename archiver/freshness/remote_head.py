@@ -10,7 +10,7 @@ from archiver.freshness.git import OBJECT_ID, GitError, Repository
 from archiver.freshness.hosts import AddressError
 from archiver.freshness.network import SHARE, Network, not_asked
 from archiver.freshness.probe import Context
-from archiver.freshness.resources import GoneError
+from archiver.freshness.resources import REDACTED, GoneError
 from archiver.freshness.unasked import Unasked
 from archiver.freshness.verdict import State, Verdict
 from archiver.model import JsonValue
@@ -45,6 +45,8 @@ class RemoteHeadProbe:
     def judge(self, captured: JsonValue, context: Context) -> Verdict:
         remote, ref, then, why = _remembered(captured)
         what = f"{ref.removeprefix('refs/heads/')} at {remote}"
+        if REDACTED in f"{remote} {ref}":
+            return self._answer("UNKNOWN", f"{what}: a credential was taken out of it", "look at it by hand")
         if then is None:
             return self._answer("UNKNOWN", f"{what}: not seen at the save ({why})", "look at it by hand")
         try:

@@ -32,6 +32,7 @@ class S3Resource:
 
     def see(self, address: str, world: World) -> Token:
         bucket, key, options = _parsed(address, world.context.aws)
+        world.network.check_used()
         options = replace(options, timeout=max(1.0, min(options.timeout, world.context.timeout / 2)))
         world.network.check(_place(bucket, key, options, signed=False))
         answer = world.network.ask("HEAD", _place(bucket, key, options))

@@ -320,6 +320,16 @@ def test_a_record_of_another_shape_is_not_believed(record: JsonValue) -> None:
         judged(record)
 
 
+def test_what_redaction_took_out_is_unknown(tmp_path: Path) -> None:
+    """The folder that is left is not there, and that says nothing."""
+    record: JsonValue = {
+        "remote": "file:///srv/[REDACTED:key:1a]",
+        "ref": "refs/heads/main",
+        "head": "a" * 40,
+    }
+    assert judged(record).state == "UNKNOWN"
+
+
 @pytest.mark.parametrize("ref", ["main", "HEAD", "refs/heads/a b", "refs/heads/../x", "refs/heads/\n", "-x"])
 def test_a_ref_that_is_none_is_not_asked(ref: str) -> None:
     record: JsonValue = {"remote": "https://example.com/r", "ref": ref, "head": "a" * 40}

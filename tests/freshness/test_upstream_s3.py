@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import secrets
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -155,6 +157,19 @@ def test_a_host_that_is_not_listed_gets_no_connection(keys: tuple[str, str, str]
     verdict = judged({"resources": [{"at": "s3://bucket/key", "token": {"etag": "a"}}]}, "", aws=aws(None))
     assert "not contacted" in verdict.evidence
     assert "amazonaws.com" in (verdict.remedy or "")
+
+
+def test_a_plan_without_network_does_not_even_load_boto3() -> None:
+    code = (
+        "import sys\nfrom datetime import UTC, datetime\n"
+        "from archiver.freshness import Context\nfrom archiver.freshness.upstream import UpstreamProbe\n"
+        "now = datetime.now(UTC)\n"
+        "row = {'at': 's3://bucket/key', 'token': {'etag': 'a'}}\n"
+        "print(UpstreamProbe().judge({'resources': [row]}, Context(now=now, checkpoint_at=now)).evidence)\n"
+        "print('boto3' in sys.modules)\n"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out == "s3://bucket/key: not contacted: the network is not used\nFalse\n"
 
 
 def test_credentials_are_not_even_looked_for_unless_the_host_is_listed(
