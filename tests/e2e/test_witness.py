@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from archiver import records, rollback
+from archiver.age import generate
 from archiver.archive import Given, Options, Source, archive, commit
 from archiver.config import load, state_home
 from archiver.errors import (
@@ -26,6 +27,8 @@ from archiver.model import Record
 from archiver.restore import plan, restore
 from archiver.setup import Setup, open_setup
 from archiver.witness import FolderWitness, Seen
+
+from .rekeying import done, to
 
 RUN = "r"
 LATER = timedelta(days=401)
@@ -329,6 +332,18 @@ def test_a_writer_that_lost_a_race_is_told_of_the_race(setup: Setup, note: Path,
     record = save(setup, note)
     with pytest.raises(StaleWriterError):
         commit(record, setup, age_of_bundle=0)
+
+
+def test_rewritten_headers_are_no_other_records(setup: Setup, note: Path, root: Path) -> None:
+    for _ in range(2):
+        save(setup, note)
+    before, remembered = record_at(root, 2).read_bytes(), file_of(setup).read_bytes()
+    other = to(setup, generate())
+    done(other)
+    assert record_at(root, 2).read_bytes() != before
+    assert [plan(RUN, other, at=at).rollback for at in (1, 2)] == ["verified", "verified"]
+    assert file_of(setup).read_bytes() == remembered
+    assert save(other, note).seq == 3
 
 
 def test_no_record_is_created_under_a_number_that_was_seen(setup: Setup, note: Path, root: Path) -> None:
