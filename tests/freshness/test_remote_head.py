@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -194,6 +195,19 @@ def test_a_repository_on_this_machine(bare: bool, repo: Repo, tmp_path: Path) ->
         assert UPSTREAM.judge(then, context(network=False)).state == "STALE"
     shutil.rmtree(place)
     assert UPSTREAM.judge(then, context(network=False)).state == "STALE"
+
+
+def test_a_repository_that_makes_git_wait_is_given_up_and_git_is_ended(repo: Repo) -> None:
+    address = f"git+{repo.folder.as_uri()}#main"
+    then = watched(address, network=False)
+    pipe = repo.folder / ".git" / "HEAD"
+    pipe.unlink()
+    os.mkfifo(pipe)
+    verdict = UPSTREAM.judge(then, context(network=False, timeout=1.0))
+    assert (verdict.state, "did not answer in time" in verdict.evidence) == ("UNKNOWN", True)
+    with pytest.raises(OSError) as caught:  # nobody waits at its other end
+        os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    assert caught.value.errno == errno.ENXIO
 
 
 def test_the_repository_around_a_folder_is_not_meant(repo: Repo) -> None:
