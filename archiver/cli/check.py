@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("FILE", "PLACE", "PROBLEM", "WHAT", "REPAIR")
 INVALID = 4
+UNSUPPORTED = 5
 
 
 def check(
@@ -37,7 +38,7 @@ def check(
     one of no known format is opaque and is not looked into. Sub-agent files are checked with their session.
 
     Exits 0 when all are valid, 4 when one is not, and with the code of the error when one could not be read
-    (2) or is a checkpoint of a newer schema (5).
+    (2) or was written by a newer release (5).
 
     In a pipe each line has: file, line or item, problem, what it is, and `mendable` or why it is not.
     """
@@ -66,10 +67,12 @@ def check(
 
 
 def _code(checked: list[Checked], failed: list[tuple[str, ArchiverError]]) -> int:
-    found = [one for each in checked for one in each.findings]
+    codes = {one.code for each in checked for one in each.findings}
     if failed:
         return failed[0][1].exit_code
-    return INVALID if found else 0
+    if "unsupported_version" in codes:
+        return UNSUPPORTED
+    return INVALID if codes else 0
 
 
 def _say(checked: list[Checked]) -> None:
