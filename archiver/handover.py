@@ -26,6 +26,8 @@ REPORT_TEXT = "REPORT.md"
 _DEPTH = 16
 """Components of a path below the transcript's folder."""
 
+_FIRST = ("# not before somebody has decided on the effects of which nobody knows whether they happened",)
+
 
 class Commit(Protocol):
     """What has to be done just before the folder appears, and keeps it from appearing when it fails."""
@@ -101,7 +103,7 @@ def _finished(
     found = going_on(checkpoint, folder, paths)
     changes: dict[str, Any] = {
         "folder": str(into),
-        "next_steps": found.steps,
+        "next_steps": (*_FIRST, *found.steps) if report.undecided else found.steps,
         "warnings": (*report.warnings, *found.cautions),
     }
     if claim is not None:

@@ -92,6 +92,8 @@ def verdict(report: RestoreReport) -> str:
         said.append(
             f"The run was taken over with record {report.claimed}: no older writer can go on with it."
         )
+    else:
+        said.append("The run was not taken over: whoever wrote it before can still go on with it.")
     return " ".join(said)
 
 

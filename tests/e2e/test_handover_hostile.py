@@ -194,6 +194,23 @@ def test_a_key_with_everything_an_argument_can_hold_is_decided_on_from_the_repor
     assert not [c for c in done.stdout + done.stderr if not c.isprintable() and c not in "\n\t"]
 
 
+def test_a_folder_whose_name_is_no_text(setup: Setup, tmp_path: Path, config: Path) -> None:
+    archive(Source(checkpoint=small(effects=(Effect(key="k", tool="x", status="uncertain"),))), setup)
+    into = tmp_path / os.fsdecode(b"o\xff\n'ut")
+    done = handed_over(setup, into)
+    assert done.report.next_steps[0].startswith("# not before")
+    assert list(done.state.transcript.parts[0].items)
+    text = (into / "REPORT.md").read_text()
+    (command,) = [line.strip() for line in text.splitlines() if "=not-done" in line]
+    went = subprocess.run(
+        ["bash", "-c", command.replace(" restore ", f" restore --config '{config}' ")],
+        capture_output=True,
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "TERM": "dumb"},
+    )
+    assert went.returncode == 0, went.stderr
+    assert (tmp_path / os.fsdecode(b"o\xff\n'ut-decided") / "report.json").is_file()
+
+
 # --- the place ----------------------------------------------------------------------------------------------
 
 
