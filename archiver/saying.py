@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from archiver import freshness
 from archiver.compact import Summarise, SummaryFacts
 from archiver.errors import ArchiverError, RedactionUnavailableError
 from archiver.model import Record
@@ -50,5 +51,6 @@ def warnings_of(record: Record, redactor: Redactor, dropped: Sequence[Dropped]) 
     warnings += [
         f"the value of {name} is too short or too common to search for" for name in receipt.too_short
     ]
+    warnings += freshness.unseen(record.probes)
     warnings += [f"what stands in {unread}; it was not searched for" for unread in receipt.unread]
     return tuple(map(redactor.text, warnings))

@@ -5,6 +5,7 @@ from archiver.freshness.git_commit import workspace_of
 from archiver.freshness.limits import stated
 from archiver.freshness.probe import Context, Current, Probe
 from archiver.freshness.registry import all_probes, capture_all, judge_all, register, unregister
+from archiver.freshness.resources import unseen
 from archiver.freshness.verdict import Action, Finding, FreshnessReport, Policy, State, Verdict, together
 
 __all__ = [
@@ -26,5 +27,6 @@ __all__ = [
     "together",
     "unregister",
     "unregister_resource",
+    "unseen",
     "workspace_of",
 ]

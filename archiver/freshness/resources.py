@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Generic, Protocol, TypeVar
@@ -104,3 +104,17 @@ class _Task(Generic[T]):
         if self.done:
             return None
         return f"looking at it failed with {self._kind}" if self._kind else LATE
+
+
+def unseen(probes: Mapping[str, JsonValue]) -> Iterator[str]:
+    """What was to be remembered and could not be, of what somebody named: whoever saves should know now."""
+    for probe, many in (("upstream", "resources"), ("credentials", "credentials")):
+        captured = probes.get(probe)
+        if not isinstance(captured, dict) or not isinstance(rows := captured.get(many), list):
+            continue
+        for row in rows:
+            why = row.get("not_seen", row.get("why")) if isinstance(row, dict) else None
+            if isinstance(row, dict) and why:
+                yield f"{row.get('at')} will not be compared at a restore: {why}"
+        if captured.get("left_out"):
+            yield f"{captured['left_out']} {many} were too many to remember"

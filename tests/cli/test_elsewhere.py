@@ -66,6 +66,16 @@ def test_a_document_that_changed_stops_a_restore_until_it_is_accepted(
     assert (verdicts(unlisted)["upstream"]["state"], web.connections) == ("UNKNOWN", asked)
 
 
+def test_a_save_says_what_will_not_be_compared(command: Command, work: Path) -> None:
+    init(command)
+    watched = [part for number in range(70) for part in ("--watch", f"file:none-{number}")]
+    saved = command("archive", session(work / "t.jsonl", work), "--watch", "https://example.com/", *watched)
+    assert saved.code == 0
+    assert "https://example.com/ will not be compared at a restore: not contacted" in saved.err
+    assert "file:none-0 will not be compared at a restore: there is no such file" in saved.err
+    assert "7 resources were too many to remember" in saved.err
+
+
 def test_a_server_that_hangs_stops_neither_save_nor_plan(
     command: Command, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
