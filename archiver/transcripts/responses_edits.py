@@ -78,8 +78,10 @@ def with_call_id(item: Mapping[str, Any], new: str) -> dict[str, Any]:
     return {**item, ("call_id" if isinstance(item.get("call_id"), str) else "id"): new}
 
 
-def without_id(item: Mapping[str, Any]) -> dict[str, Any]:
+def without_id(item: Any) -> Any:
     """The item without an id of its own."""
+    if not isinstance(item, dict) or "id" not in item:
+        return item
     return {key: value for key, value in item.items() if key != "id"}
 
 

@@ -226,6 +226,9 @@ class ItemsJudge:
             for number, call in enumerate(calls[1:], 1):
                 said = any(call.said == one.said for one in calls[:number])
                 again = said and (call.own or call.given is None)
+                if again and call.given is not None:
+                    detail = "the result of a call that was written twice"
+                    self._problem("duplicate_result", call.given[0], called, detail)
                 unclear = call.overlaps and 0 < answered < len(calls) and not again
                 self._found.append(
                     Problem(

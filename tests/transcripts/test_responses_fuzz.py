@@ -88,11 +88,23 @@ def _is_bearable(name: str, items: list[Any]) -> None:
         dialect.with_sound_text(item)
         dialect.without_reasoning(item)
         dialect.user_note("note", item)
+        dialect.with_sound_role(item)
+        dialect.renamed(item, None)
+        dialect.renamed(item, "new")
+        dialect.numbered(item, items[0])
+        dialect.renamed_tool(item, {call.name: "new" for call in facts.calls})
         for result in facts.results:
             dialect.stub_result(item, result.call_id, "[stub]")
             dialect.without_result(item, result.call_id)
+            renamed = dialect.renamed_result(item, result.call_id, "new")
+            assert not result.call_id or "new" in [one.call_id for one in dialect.facts(renamed).results]
         for call in facts.calls:
             dialect.error_results([call], item, "[lost]")
+            if not call.answered_elsewhere:
+                renamed = dialect.renamed_call(item, call.id, "new")
+                assert "new" in [one.id for one in dialect.facts(renamed).calls]
+                left = dialect.renamed_call(item, call.id, None)
+                assert left is None or len(dialect.facts(left).calls) == len(facts.calls) - 1
         for blob in list(dialect.blobs(item)):
             dialect.opaque(blob.path, item)
             dialect.replace_blob(item, blob.path, "[blob]")
