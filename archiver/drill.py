@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any, Final
 from archiver import age, audit, layout, target
 from archiver.catalog import Catalog
 from archiver.errors import (
+    AlreadyExistsError,
     ArchiverError,
     AuditError,
     BundleExpiredError,
     DamagedError,
+    InputNotFoundError,
     KeyUnavailableError,
     NoSuchRunError,
     StoreError,
@@ -112,12 +114,7 @@ def drill(
     if not sample.total:
         raise NoSuchRunError("the store has no run, so nothing can be drilled")
     with ExitStack() as stack:
-        if keep is not None:
-            target.check(keep)
-            keep.mkdir(mode=0o700, parents=True, exist_ok=True)
-        else:
-            scratch = stack.enter_context(Scratch())
-        place = keep or scratch.path
+        place = _kept(keep) if keep is not None else stack.enter_context(Scratch()).path
         found: list[Drilled] = []
         with audit.within(setup, "drill"):
             for run, seq in _picked(sample):
@@ -125,6 +122,20 @@ def drill(
                 told(found[-1])
     result = Sum(tuple(found), sample.total, sample.seed)
     return replace(result, warnings=_written_down(setup, result))
+
+
+def _kept(keep: Path) -> Path:
+    try:
+        target.check(keep)
+        keep.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except AlreadyExistsError as error:
+        error.remedy = "choose another folder with --keep"
+        raise
+    except OSError as error:
+        raise InputNotFoundError(
+            f"{keep} cannot be made: {error.strerror}", remedy="choose another folder with --keep"
+        ) from error
+    return keep
 
 
 def _picked(sample: Sample) -> Iterator[tuple[str, int]]:

@@ -8,6 +8,7 @@ import re
 import secrets
 import socket
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 MAX_RUNS: Final = 1000
 """Runs that an audit object about several names."""
 
+RETRY: Final = 600.0
+"""Seconds after which a store that took nothing is tried again: each try may take long."""
 MAX_DETAIL: Final = 128 << 10
 """Bytes of what is told of an action besides."""
 
@@ -194,7 +197,8 @@ def _put(setup: Setup, act: Act) -> tuple[str, ...]:
     """Put what was done into the store; what keeps it from being put is a warning, once."""
     session = setup.session
     opened = _opened(setup, act.run)
-    if session.local_only or not setup.settings.audit.store:
+    waits = session.local_only and time.monotonic() - session.local_since < RETRY
+    if waits or not setup.settings.audit.store:
         return ()
     try:
         _refuse_evidence(setup.store.url)
@@ -212,8 +216,10 @@ def _put(setup: Setup, act: Act) -> tuple[str, ...]:
         setup.store.create(name, [sealed], retention="record")
     except ArchiverError as error:
         why = "this role may not write to the store" if isinstance(error, StoreDeniedError) else str(error)
-        session.local_only = why
-        return (f"audit: local only, because {why}",)
+        said = (f"audit: local only, because {why}",) if why != session.local_only else ()
+        session.local_only, session.local_since = why, time.monotonic()
+        return said
+    session.local_only = ""
     return ()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archiver import __version__, audit, jsonio, layout, target
-from archiver.errors import DamagedError, InvalidNameError, NoSuchRunError, StoreFullError
+from archiver.errors import AlreadyExistsError, DamagedError, InvalidNameError, NoSuchRunError, StoreFullError
 from archiver.export.copying import Copying
 from archiver.export.verifying import Judged, judged
 from archiver.history import Histories, Stored
@@ -18,6 +18,7 @@ from archiver.model.export import Export, ExportedObject
 from archiver.progress import Progress, Silent
 from archiver.scratch import fsync_folder
 from archiver.setup.copying import at_copy
+from archiver.shellwords import run_word
 
 if TYPE_CHECKING:
     from archiver.setup import Setup
@@ -52,7 +53,11 @@ def export(
     `NoSuchRunError`, `AlreadyExistsError`, `StoreFullError`, `AuditError` and the store's errors.
     """
     progress = progress or Silent()
-    target.check(into)
+    try:
+        target.check(into)
+    except AlreadyExistsError as error:
+        error.remedy = "choose another folder with --into"
+        raise
     found, remarks = _listed(run, setup, at)
     with target.beside(into) as scratch:
         size = sum(max(stored.info.size, sum(body.size for body in stored.bodies)) for stored in found)
@@ -88,10 +93,14 @@ def _listed(run: str, setup: Setup, at: int | None) -> tuple[list[Stored], tuple
         listing = histories.listed(prefix(run))
         found += [one for one in listing.objects if _is_asked_for(one.info.name, at)]
         remarks |= dict.fromkeys(listing.warnings)
-    checkpoints = [one for one in found if one.info.name.startswith((layout.RECORDS, layout.BUNDLES))]
-    if not checkpoints:
-        what = f"no run {run!r}" if at is None else f"nothing of run {run!r} up to {at}"
-        raise NoSuchRunError(f"the store has {what}", remedy="`archiver list` shows the runs that are there")
+    if not any(one.info.name.startswith((layout.RECORDS, layout.BUNDLES)) for one in found):
+        raise NoSuchRunError(
+            f"the store has no run {run!r}", remedy="`archiver list` shows the runs that are there"
+        )
+    if at is not None and layout.record_name(run, at) not in {one.info.name for one in found}:
+        raise NoSuchRunError(
+            f"run {run} has no checkpoint {at}", remedy=f"see `archiver show {run_word(run)}`"
+        )
     return found, tuple(remarks)
 
 

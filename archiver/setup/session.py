@@ -29,6 +29,8 @@ class Session:
     """What is to be said at the end of the command."""
     local_only: str = ""
     """Why nothing is put into the store; said once."""
+    local_since: float = 0.0
+    """When that was found out last, on the clock that only goes forward."""
     redactor: Redactor | None = None
     """What texts are redacted with, once it was needed."""
     lock: threading.RLock = field(default_factory=threading.RLock)

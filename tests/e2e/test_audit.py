@@ -14,6 +14,7 @@ import pytest
 
 from archiver import age, audit, bundles, layout
 from archiver.audit import entries
+from archiver.audit.writing import RETRY
 from archiver.catalog import Catalog
 from archiver.config import load
 from archiver.errors import (
@@ -304,7 +305,15 @@ def test_a_store_that_takes_nothing_fails_no_action(
     assert said in warning
     restore(RUN, setup, into=tmp_path / "two")
     assert store.tries == 1  # each try may take as long as the store is given
-    assert actions(home) == ["open", "restore"] * 2
+    setup.session.local_since -= RETRY
+    assert audit.note(setup, "accept", run=RUN) == ()  # tried again, and what was said is not said again
+    assert store.tries == 2
+    assert audit.note(replace(setup, store=saved.store), "accept", run=RUN) == ()
+    assert names(saved) == []
+    setup.session.local_since -= RETRY
+    assert audit.note(replace(setup, store=saved.store), "accept", run=RUN) == ()
+    assert len(names(saved)) == 1
+    assert actions(home)[:4] == ["open", "restore"] * 2
 
 
 def test_the_store_can_be_left_out(saved: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

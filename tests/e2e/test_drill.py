@@ -11,7 +11,7 @@ import pytest
 from archiver import age, layout
 from archiver.catalog import Catalog
 from archiver.drill import drill, with_only
-from archiver.errors import AlreadyExistsError, NoSuchRunError, UsageError
+from archiver.errors import AlreadyExistsError, InputNotFoundError, NoSuchRunError, UsageError
 from archiver.sampling import Sample
 from archiver.scratch import PREFIX
 from archiver.setup import Setup
@@ -139,8 +139,11 @@ def test_what_was_restored_stays_where_it_was_asked_for(saved: Setup, tmp_path: 
     assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == [f"run-{run}" for run in RUNS]
     assert (tmp_path / "kept" / "run-a" / "report.json").is_file()
     assert done.exit_code == 0
-    with pytest.raises(AlreadyExistsError):
+    with pytest.raises(AlreadyExistsError) as caught:
         drill(saved, sample=Sample("100%"), keep=tmp_path / "kept")
+    assert caught.value.remedy == "choose another folder with --keep"
+    with pytest.raises(InputNotFoundError):
+        drill(saved, sample=Sample("100%"), keep=tmp_path / "archiver.toml" / "below")
 
 
 def test_nothing_of_the_plaintext_stays_after_a_failure(

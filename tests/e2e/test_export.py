@@ -127,6 +127,8 @@ def test_up_to_a_checkpoint(saved: Setup, tmp_path: Path) -> None:
     restore(RUN, replace(saved, store=copy, witness=None), into=tmp_path / "out")
     with pytest.raises(NoSuchRunError):
         export.export("none", saved, into=tmp_path / "none")
+    with pytest.raises(NoSuchRunError, match="no checkpoint 3"):
+        export.export(RUN, saved, into=tmp_path / "none", at=3)
     assert not (tmp_path / "none").exists()
 
 
@@ -230,8 +232,9 @@ def test_nothing_is_written_over_and_nothing_is_left(saved: Setup, tmp_path: Pat
     target = tmp_path / "copy"
     target.mkdir()
     (target / "mine").write_text("x")
-    with pytest.raises(AlreadyExistsError):
+    with pytest.raises(AlreadyExistsError) as caught:
         export.export(RUN, saved, into=target)
+    assert "--force" not in (caught.value.remedy or "")
     assert contents(target) == {Path("mine"): b"x"}
     (tmp_path / "empty").mkdir()
     export.export(RUN, saved, into=tmp_path / "empty")
