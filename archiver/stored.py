@@ -8,9 +8,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from archiver import bundles, members
+from archiver import bundles, layout, members
 from archiver.catalog import Catalog
 from archiver.errors import ArchiverError, NoSuchRunError
+from archiver.gone import Gone
 from archiver.model import Member, Receipt, Record
 from archiver.parallel import in_order
 from archiver.progress import Silent
@@ -76,7 +77,7 @@ def look(
     from being read at all.
     """
     catalog = Catalog(setup)
-    found = _records(catalog, tuple(runs), newest)
+    found = _records(catalog, setup, tuple(runs), newest)
 
     def one(given: Seen[Record]) -> Seen[T]:
         if given.answer is None:
@@ -92,8 +93,12 @@ def look(
         yield from answers
 
 
-def _records(catalog: Catalog, runs: tuple[str, ...], newest: bool) -> Iterator[Seen[Record]]:
-    """The records whose bundles are to be opened; a chain that does not hold is one error."""
+def _records(catalog: Catalog, setup: Setup, runs: tuple[str, ...], newest: bool) -> Iterator[Seen[Record]]:
+    """The records whose bundles are to be opened; a chain that does not hold is one error.
+
+    Of an old run most bundles have expired. That is seen in one list, for each that is asked for in vain has
+    the whole chain read to say why it is gone.
+    """
     for run in runs or catalog.runs():
         try:
             links = catalog.chain(run).links
@@ -103,5 +108,13 @@ def _records(catalog: Catalog, runs: tuple[str, ...], newest: bool) -> Iterator[
             yield Seen(run, None, error=error.with_traceback(None))
             continue
         records = [link.record for link in links if link.record.bundle is not None]
-        for record in records[-1:] if newest else records:
-            yield Seen(run, record.seq, record)
+        if newest:
+            yield from (Seen(run, record.seq, record) for record in records[-1:])
+            continue
+        there = {info.name for info in setup.store.list(layout.bundles_prefix(run))}
+        gone = Gone(links, setup, catalog.notes)
+        for record in records:
+            if record.bundle and record.bundle.name in there:
+                yield Seen(run, record.seq, record)
+            else:
+                yield Seen(run, record.seq, error=gone.error(record))

@@ -25,7 +25,7 @@ from archiver.store.counted import counted
 from archiver.store.limited import limited
 from archiver.store.local import LocalStore
 from archiver.store.retrying import retrying
-from archiver.store.s3 import S3Store
+from archiver.store.s3 import S3Store, versions
 
 from .contract import NAME
 
@@ -187,6 +187,48 @@ def test_an_answer_that_is_no_list_of_versions_is_not_taken_for_an_empty_one(
     assert not isinstance(caught.value, StoreUnreachableError)
     if kind is StoreDeniedError:
         assert "s3:ListBucketVersions" in str(caught.value)
+
+
+def page(keys: tuple[bytes, ...], *, more: bool = False) -> Answer:
+    """A page of a list with one version of each key."""
+    listed = b"".join(
+        b"<Version><Key>p/records/run/%s</Key><VersionId>v</VersionId><IsLatest>true</IsLatest>"
+        b"<LastModified>2026-01-01T00:00:00Z</LastModified><Size>1</Size></Version>" % key
+        for key in keys
+    )
+    end = b"<IsTruncated>true</IsTruncated><NextKeyMarker>k</NextKeyMarker>" if more else b""
+    return Answer(200, body=b"<ListVersionsResult>%s%s</ListVersionsResult>" % (listed, end))
+
+
+def test_a_server_without_any_order_is_refused(no_aws: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "A")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "S")
+    with ScriptedServer(page((b"c/1", b"e/1"), more=True), page((b"a/1",))) as server:
+        store = S3Store.at("s3://bucket/p", S3Options(AwsOptions(endpoint_url=server.endpoint, attempts=1)))
+        with pytest.raises(StoreError, match="in order"):
+            list(store.versions("records/run/"))
+    with ScriptedServer(page((b"c/1",), more=True), page((b"c/1", b"e/1"))) as server:
+        store = S3Store.at("s3://bucket/p", S3Options(AwsOptions(endpoint_url=server.endpoint, attempts=1)))
+        names = [version.name for version in store.versions("records/run/")]
+    assert names == ["records/run/c/1", "records/run/c/1", "records/run/e/1"]
+
+
+def test_pages_without_an_end(no_aws: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "A")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "S")
+    monkeypatch.setattr(versions, "MAX_EMPTY", 3)
+    pages = [
+        Answer(
+            200,
+            body=b"<ListVersionsResult><IsTruncated>true</IsTruncated><NextKeyMarker>%d</NextKeyMarker>"
+            b"</ListVersionsResult>" % number,
+        )
+        for number in range(9)
+    ]
+    with ScriptedServer(*pages) as server:
+        store = S3Store.at("s3://bucket/p", S3Options(AwsOptions(endpoint_url=server.endpoint, attempts=1)))
+        with pytest.raises(StoreError, match="name nothing"):
+            list(store.versions("records/run/"))
 
 
 def test_on_a_real_server(seaweed: Seaweed, s3_url: str) -> None:

@@ -17,7 +17,14 @@ def listed(s3: S3, prefix: str) -> Iterator[ObjectVersion]:
     """Versions of the objects whose names start with `prefix`, sorted by name, the newest first."""
     start = s3.address.key_start(prefix)
     items = (item for page in _pages(s3, start) for item in _keyed(s3, page))
-    for _, found in in_order(items, start.rfind("/") + 1):
+    last = ""
+    for key, found in in_order(items, start.rfind("/") + 1):
+        if key < last:
+            raise StoreError(
+                f"the bucket {s3.address.bucket} does not list its versions in order",
+                remedy="use a general purpose bucket, or another server",
+            )
+        last = key
         if found is not None:
             yield found
 
