@@ -191,6 +191,9 @@ class _Finder:
             conversation = self._conversations.of(facts, own, parent)
             if facts.role == "assistant" or (facts.boundary and facts.calls):
                 self._response(index, facts, conversation, linked=own is not None)
+                if facts.results and index in self._plan.drop:
+                    self._kept(index, item)
+                    self._moved(index, item, facts)
             elif facts.role != "meta":
                 self._answer(index, item, facts, conversation)
         seen: set[int] = set()
@@ -234,7 +237,12 @@ class _Finder:
             place.closed = place.closed or (self._dialect.results == "next" and not facts.results)
             if facts.results and not place.closed:
                 place.after = index
-        for result in facts.results if index in self._plan.drop else ():
+        if index in self._plan.drop:
+            self._moved(index, item, facts)
+
+    def _moved(self, index: int, item: Any, facts: Facts) -> None:
+        """Take the results that stand here and belong elsewhere to their calls."""
+        for result in facts.results:
             home = self._homes.get((index, result.call_id))
             if home is not None:
                 content = self._dialect.result_content(item, result.call_id)

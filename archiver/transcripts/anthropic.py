@@ -149,6 +149,7 @@ class _Judge:
             self._pictures.see(index, blob)
         if facts.role == "assistant":
             self._pairing.called(index, facts.calls, facts.message)
+            self._pairing.strayed(index, facts.results)
             self._thoughts.said(index, content, facts.message)
         else:
             self._pairing.answered(index, facts.results)

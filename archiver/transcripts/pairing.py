@@ -122,6 +122,20 @@ class Pairing:
         else:
             twin.answers = ((item, occurrence),)
 
+    def strayed(self, item: int, results: Sequence[ToolResult]) -> None:
+        """Results in a piece of a model response, where none belongs."""
+        seen: dict[str, int] = {}
+        for result in results:
+            occurrence = seen[result.call_id] = seen.get(result.call_id, -1) + 1
+            asked = self._asked.get(result.call_id)
+            if result.call_id in self._answered:
+                self._problem("duplicate_result", item, result.call_id, "the call was answered before")
+            elif asked is None or asked.elsewhere:
+                self._problem("orphan_result", item, result.call_id, "no call has this id")
+            else:
+                self._late[result.call_id] = asked.item
+                self._result(item, result.call_id, 0, occurrence)
+
     def boundary(self) -> None:
         """What the model sees starts anew: calls before it are history, and those still open stay so."""
         self._excused.update(self._open)

@@ -102,6 +102,7 @@ class _Talk:
                 self._thoughts.asked()
         else:
             self.pairing.called(index, facts.calls, facts.message, own)
+            self.pairing.strayed(index, facts.results)
             self._thoughts.said(index, content, facts.message)
 
     def boundary(self) -> None:

@@ -108,6 +108,21 @@ def test_a_newer_checkpoint_is_not_judged(command: Command, tmp_path: Path) -> N
         assert "schema version 3" in outcome.err
 
 
+def test_a_session_of_a_newer_release_is_said_with_its_code(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "rollout.jsonl"
+    payload = {"id": "0199", "cwd": "/w", "history_mode": "of-tomorrow", "cli_version": "9.0.0"}
+    said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}
+    lines = [
+        {"timestamp": "2026-01-31T14:00:00Z", "type": kind, "payload": value}
+        for kind, value in (("session_meta", payload), ("response_item", said))
+    ]
+    path.write_bytes(b"".join(line_of(line) + b"\n" for line in lines))
+    outcome = command("check", path)
+    assert [row[2] for row in outcome.rows] == ["unsupported_version"]
+    assert outcome.code == 5
+    assert command("repair", path).code == 4
+
+
 def test_names_and_texts_cannot_steer_the_terminal(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "s\x1b[2J.jsonl"
     call = {"type": "tool_use", "id": "toolu_\x1b]0;x\x07", "name": "\x1b[31m", "input": {}}
