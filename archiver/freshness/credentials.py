@@ -178,34 +178,36 @@ def _judged(row: Token, world: World) -> list[Finding]:
     at = row.get("at")
     if not isinstance(at, str) or REDACTED in jsonio.dumps(row).decode():
         return [Finding("UNKNOWN", "a credential was taken out of what was remembered of one")]
+    what = at.removesuffix(":")
     if row.get("present") is not True:
         why = row.get("not_seen", row.get("why"))
         said = why[:300] if isinstance(why, str) else "no reason is recorded"
-        return [Finding("UNKNOWN", f"{at}: not seen at the save ({said})", _BY_HAND)]
+        return [Finding("UNKNOWN", f"{what}: not seen at the save ({said})", _BY_HAND)]
     try:
         now = _look(at, world)
     except Unasked as reason:
         if isinstance(reason, NotHereError) and row.get("kind") != MACHINE:
-            return [Finding("STALE", f"{at}: {reason}", reason.remedy)]
-        return [reason.finding(at)]
+            return [Finding("STALE", f"{what}: {reason}", reason.remedy)]
+        return [reason.finding(what)]
     except GoneError as gone:
-        return [Finding("STALE", f"{at}: {gone}", f"set it again: {_RENEW}")]
+        return [Finding("STALE", f"{what}: {gone}", f"set it again: {_RENEW}")]
     return list(_compared(at, row, now, world))
 
 
 def _compared(at: str, then: Token, now: Token, world: World) -> Iterator[Finding]:
-    yield _lasting(at, now, world.context.now)
+    what = at.removesuffix(":")
+    yield _lasting(what, now, world.context.now)
     lost = sorted(_words(then) - _words(now))
     if lost:
-        yield Finding("STALE", f"{at}: it is not good for {', '.join(lost)} any more", _RENEW)
+        yield Finding("STALE", f"{what}: it is not good for {', '.join(lost)} any more", _RENEW)
     if now["kind"] != then.get("kind"):
         yield Finding(
             "UNKNOWN",
-            f"{at}: of another kind than then ({then.get('kind')}; now {now['kind']})",
+            f"{what}: of another kind than then ({then.get('kind')}; now {now['kind']})",
             "look at it by hand",
         )
     if at.startswith("aws:"):
-        yield _same_owner(at, then, _identity(at, world))
+        yield _same_owner(what, then, _identity(at, world))
 
 
 def _words(row: Token) -> set[str]:

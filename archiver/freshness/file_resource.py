@@ -52,12 +52,10 @@ def path_of(address: str, world: World) -> Path:
     home = world.context.environ.get("HOME")
     if text.startswith("~/") and home:
         return Path(home, text[2:])
-    path = Path(text)
-    if path.is_absolute():
-        return path
-    if world.context.workspace is None:
-        raise Unasked("no workspace folder is known", "write its whole path")
-    return world.context.workspace / path
+    try:
+        return Path(world.context.workspace or Path.cwd(), text)
+    except OSError as error:
+        raise Unasked("there is no current folder", "write its whole path") from error
 
 
 def _sha256(address: str, world: World) -> bytes:

@@ -297,7 +297,7 @@ def test_aws_credentials_that_are_not_there_any_more(
     for name in keys:
         monkeypatch.delenv(name)
     verdict = judged({"credentials": then["credentials"][:1]}, environ=dict(os.environ), network=False)
-    assert (verdict.state, "no AWS credentials" in verdict.evidence) == ("STALE", True)
+    assert (verdict.state, "aws: there are no AWS credentials" in verdict.evidence) == ("STALE", True)
     role = {"at": "aws:", "present": True, "kind": "role of the machine"}
     assert judged({"credentials": [role]}, environ=dict(os.environ), network=False).state == "UNKNOWN"
 

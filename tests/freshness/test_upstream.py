@@ -283,6 +283,19 @@ def test_an_edited_file_is_stale(tmp_path: Path) -> None:
         assert (verdict.state, "no such file" in verdict.evidence) == ("STALE", True)
 
 
+def test_without_a_workspace_the_current_folder_is_meant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "f").write_text("one")
+    monkeypatch.chdir(tmp_path)
+    assert judged(captured("file:f")).state == "FRESH"
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert "no current folder" in captured("file:f")["resources"][0]["not_seen"]  # type: ignore[index, call-overload, operator]
+
+
 def test_the_digest_of_a_file_cannot_be_guessed_from(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1234")
     assert captured("file:a", workspace=tmp_path) != captured("file:a", workspace=tmp_path)
