@@ -6,13 +6,14 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archiver.freshness import digests, files
 from archiver.model import JsonValue
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.binary(max_size=64), st.binary(max_size=64))
 def test_only_the_same_content_matches(one: bytes, other: bytes) -> None:
     captured = digests.guarded(one)

@@ -64,6 +64,17 @@ def test_node_is_read_and_not_started(tmp_path: Path) -> None:
     assert "Node: 20.1.0 then, none now" in RUNTIME.judge(captured, context()).evidence
 
 
+def test_a_node_of_the_current_folder_is_not_the_one_in_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_node(tmp_path, "20.1.0")
+    monkeypatch.chdir(tmp_path)
+    for path in ("bin", "", ".", "./bin::bin"):
+        captured = RUNTIME.capture(context(environ={"PATH": path}))
+        assert isinstance(captured, dict)
+        assert captured["node"] is None
+
+
 def test_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     captured = PLATFORM.capture(context())
     assert PLATFORM.judge(captured, context()).state == "FRESH"
