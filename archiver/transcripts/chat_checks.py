@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from archiver.transcripts import chat_message, shapes
-from archiver.transcripts.chat_message import PROVIDER, REASONING_PARTS
+from archiver.transcripts.chat_message import PROVIDER
 from archiver.transcripts.checks import form_problems, is_empty_text, without_surrogates
 from archiver.transcripts.dialect import Facts, Problem
 
@@ -78,14 +78,10 @@ def seal_problems(index: int, item: Any) -> Iterator[Problem]:
 
 def _has_broken_seal(item: dict[str, Any]) -> bool:
     content = item.get("content")
-    thoughts = [part for part in content if _is_thought(part)] if isinstance(content, list) else []
+    thoughts = list(filter(chat_message.is_reasoning, content)) if isinstance(content, list) else []
     called = [entry for entry in _listed(item) if isinstance(entry, dict)]
     hung = [one.get(key) for one in (item, *called) for key in _HUNG]
     return any(map(_holds_broken, [*thoughts, *hung, *(item.get(key) for key in _SEALED_PLACES)]))
-
-
-def _is_thought(part: Any) -> bool:
-    return isinstance(part, dict) and part.get("type") in REASONING_PARTS
 
 
 def _holds_broken(value: Any) -> bool:

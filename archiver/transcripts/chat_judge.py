@@ -84,7 +84,7 @@ class ChatJudge:
     def _alone(self, index: int, item: Any, facts: Facts) -> None:
         """What there is to say of the message by itself."""
         for problem in said_problems(index, item, facts):
-            if problem.code == "bad_role" and isinstance(item, dict) and item.get("role") in _ENDS:
+            if problem.code == "bad_role" and isinstance(item, dict) and str(item.get("role")) in _ENDS:
                 self._exit = problem
             else:
                 self._found.append(problem)

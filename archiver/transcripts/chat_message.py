@@ -171,7 +171,7 @@ def has_reasoning(item: dict[str, Any]) -> bool:
     if any(item.get(key) for key in REASONING_KEYS):
         return True
     content = item.get("content")
-    return isinstance(content, list) and any(map(_is_reasoning, content))
+    return isinstance(content, list) and any(map(is_reasoning, content))
 
 
 def without_reasoning(item: dict[str, Any]) -> dict[str, Any]:
@@ -184,12 +184,14 @@ def without_reasoning(item: dict[str, Any]) -> dict[str, Any]:
         made[PROVIDER] = {key: value for key, value in copies.items() if key not in REASONING_KEYS}
     content = made.get("content")
     if isinstance(content, list):
-        made["content"] = [part for part in content if not _is_reasoning(part)]
+        made["content"] = [part for part in content if not is_reasoning(part)]
     return made
 
 
-def _is_reasoning(part: Any) -> bool:
-    return isinstance(part, dict) and part.get("type") in REASONING_PARTS
+def is_reasoning(part: Any) -> bool:
+    """True for a part of a content that is reasoning."""
+    kind = part.get("type") if isinstance(part, dict) else None
+    return isinstance(kind, str) and kind in REASONING_PARTS
 
 
 def says_nothing(item: dict[str, Any]) -> bool:

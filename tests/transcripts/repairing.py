@@ -42,14 +42,15 @@ def codes(dialect: str, items: list[Any]) -> list[str]:
     return [problem.code for problem in get_dialect(dialect).problems(iter(items))]
 
 
-def mend_items(dialect: str, items: list[Any]) -> tuple[list[Any], RepairReport]:
+def of_items(dialect: str, items: list[Any]) -> Checkpoint:
+    """A checkpoint of items that stand in no file."""
     part = TranscriptPart(name="main", items=Items.of_lines(json.dumps(item).encode() for item in items))
-    value = Checkpoint(
-        run_id="run",
-        task_id="task",
-        created_at=START,
-        checkpoint_at=START,
-        transcript=Transcript(dialect=dialect, parts=(part,)),
+    transcript = Transcript(dialect=dialect, parts=(part,))
+    return Checkpoint(
+        run_id="run", task_id="task", created_at=START, checkpoint_at=START, transcript=transcript
     )
-    mended, _, report, _ = mend(value)
+
+
+def mend_items(dialect: str, items: list[Any]) -> tuple[list[Any], RepairReport]:
+    mended, _, report, _ = mend(of_items(dialect, items))
     return mended, report
