@@ -56,9 +56,18 @@ git_quiet commit -q -a -m "Somebody else's change"
 say "Is it still safe to go on? The plan says what is stale, and changes nothing"
 run archiver restore "$(basename "$session" .jsonl)" --plan || echo "(exit $?: something is stale)"
 
-say "Restore it all the same, knowing that"
-run archiver restore "$(basename "$session" .jsonl)" --into "$work/restored" --accept git_commit
+say "Decide: what did somebody change?"
+run git -C "$work/workspace" log --oneline
+
+say "Restore it all the same, knowing that, and say why"
+run archiver restore "$(basename "$session" .jsonl)" --into "$work/restored" --accept git_commit --because "the commit only adds a comment"
 run ls "$work/restored"
+
+say "Go on: the report ends with the commands, to be copied from it"
+sed -n '/^## Next/,$p' "$work/restored/REPORT.md"
+sed -n '/^## Next/,$s/^    //p' "$work/restored/REPORT.md" | sed '$d' > "$work/next.sh"
+HOME="$work/home" sh "$work/next.sh"
+(cd "$work/home" && run find .claude -type f)
 
 say "A key beside its store protects nothing"
 echo "This demo keeps the key in $work/home and the store in $work/store: whoever can read this disk has both."
