@@ -20,6 +20,7 @@ MAX_LIST = 8 << 10
 _MAX_ENTRIES = 20_000
 _MAX_NODE = 32 << 20
 _MOST_NAMED = 8
+_REDACTED = "[REDACTED:"
 _VENVS = (".venv", "venv")
 _DIST = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*?)-(?P<version>[0-9A-Za-z.!+_]+)\.dist-info")
 _WORDS = {"python": "Python packages", "node": "Node packages"}
@@ -105,8 +106,10 @@ def node_packages(workspace: Path) -> Versions | None:
 def _kept(versions: Versions | None) -> JsonValue:
     if versions is None:
         return None
-    if len(jsonio.dumps(versions)) <= MAX_LIST:
-        return {"packages": versions}
+    # In two lists: beside a name such as `cookie`, redaction would take a version for a secret.
+    kept: JsonValue = {"names": sorted(versions), "versions": [versions[name] for name in sorted(versions)]}
+    if len(jsonio.dumps(kept)) <= MAX_LIST:
+        return kept
     return {"count": len(versions), "digest": digests.guarded(jsonio.canonical(versions))}
 
 
@@ -119,20 +122,29 @@ def _compared(kind: str, then: JsonValue, now: Versions | None) -> Iterator[Find
             )
     elif now is None:
         yield Finding("STALE", f"{what}: none are installed any more", remedy)
-    elif isinstance(then, dict) and isinstance(then.get("packages"), dict):
-        changes = list(_changes(then["packages"], now))
-        said = "; ".join(changes[:_MOST_NAMED])
-        if len(changes) > _MOST_NAMED:
-            said += f"; and {len(changes) - _MOST_NAMED} more"
-        yield (
-            Finding("STALE", f"{what}: {said}", remedy)
-            if changes
-            else Finding("FRESH", f"{what}: the same {len(now)}")
-        )
+    elif isinstance(then, dict) and "names" in then:
+        yield _listed(what, remedy, _versions(then), now)
     elif digests.matches(jsonio.canonical(now), _digest(then)):
         yield Finding("FRESH", f"{what}: the same {len(now)}")
     else:
         yield Finding("STALE", f"{what}: not the same; {then.get('count')} then, {len(now)} now", remedy)
+
+
+def _versions(then: dict[str, JsonValue]) -> Versions:
+    names, versions = then["names"], then.get("versions")
+    if not (isinstance(names, list) and isinstance(versions, list)):
+        raise TypeError("the record holds no list of packages")
+    return dict(zip(map(str, names), map(str, versions), strict=True))
+
+
+def _listed(what: str, remedy: str, then: Versions, now: Versions) -> Finding:
+    if any(_REDACTED in text for text in (*then, *then.values())):
+        return Finding("UNKNOWN", f"{what}: a credential was taken out of the list", "compare them by hand")
+    changes = list(_changes(then, now))
+    if not changes:
+        return Finding("FRESH", f"{what}: the same {len(now)}")
+    more = f"; and {len(changes) - _MOST_NAMED} more" if len(changes) > _MOST_NAMED else ""
+    return Finding("STALE", f"{what}: {'; '.join(changes[:_MOST_NAMED])}{more}", remedy)
 
 
 def _digest(then: JsonValue) -> JsonValue:

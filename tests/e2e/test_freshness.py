@@ -103,6 +103,17 @@ def test_a_world_that_did_not_change_is_fresh_and_takes_little_room(setup: Setup
     assert len(jsonio.dumps(record.probes)) < 8 << 10
 
 
+def test_packages_whose_names_sound_secret(setup: Setup, session: Path, work: Path) -> None:
+    """Redaction looks at what stands beside words such as these."""
+    names = ("cookie", "jwt", "secrets", "token", "@scope/password", "api-key")
+    packages = {f"node_modules/{name}": {"version": "12.10.22-beta.11"} for name in names}
+    (work / "node_modules").mkdir()
+    (work / "node_modules/.package-lock.json").write_text(json.dumps({"packages": packages}))
+    record = save(session, setup).record
+    assert not record.findings
+    assert states(plan(RUN, setup))["installed"] == "FRESH"
+
+
 def rename_package(work: Path) -> None:
     package = work / ".venv/lib/python3.12/site-packages/httpx-0.27.0.dist-info"
     package.rename(package.with_name("httpx-0.28.0.dist-info"))

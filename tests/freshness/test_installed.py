@@ -49,7 +49,10 @@ def test_an_upgrade_is_named(tmp_path: Path) -> None:
     install(tmp_path, "typing_extensions", "4.9.0")
     captured = PROBE.capture(context(tmp_path))
     assert isinstance(captured, dict)
-    assert captured["python"] == {"packages": {"requests": "2.31.0", "typing-extensions": "4.9.0"}}
+    assert captured["python"] == {
+        "names": ["requests", "typing-extensions"],
+        "versions": ["2.31.0", "4.9.0"],
+    }
     assert judge(captured, tmp_path).state == "FRESH"
     before.rename(before.with_name("Requests-2.32.1.dist-info"))
     verdict = judge(captured, tmp_path)
@@ -113,7 +116,7 @@ def test_two_lists_that_are_just_short_enough_fit(tmp_path: Path) -> None:
     npm(tmp_path, **{f"package{number:06}": "1.0.0" for number in range(300)})
     captured = PROBE.capture(context(tmp_path))
     assert isinstance(captured, dict)
-    assert "packages" in captured["python"]
+    assert "names" in captured["python"]
     assert len(jsonio.dumps(captured)) < MAX_CAPTURE
 
 
@@ -150,7 +153,17 @@ def test_versions_that_steer_terminals_are_inert(tmp_path: Path) -> None:
     assert verdict.evidence.isprintable()
 
 
-@pytest.mark.parametrize("captured", [None, 1, [], {"python": 1}, {"python": {"count": 1, "digest": {}}}])
+def test_a_version_that_redaction_took_is_unknown(tmp_path: Path) -> None:
+    install(tmp_path, "httpx", "0.27.0")
+    captured = {"path": str(tmp_path), "python": {"names": ["httpx"], "versions": ["[REDACTED:secret:0a1b]"]}}
+    assert judge(captured, tmp_path).state == "UNKNOWN"
+
+
+@pytest.mark.parametrize(
+    "captured",
+    [None, 1, [], {"python": 1}, {"python": {"count": 1, "digest": {}}}]
+    + [{"python": {"names": ["httpx"], "versions": found}} for found in (None, [], ["1", "2"], {"a": "b"})],
+)
 def test_a_record_without_a_list_is_unknown(tmp_path: Path, captured: JsonValue) -> None:
     install(tmp_path, "httpx", "0.27.0")
     assert judge(captured, tmp_path).state == "UNKNOWN"
