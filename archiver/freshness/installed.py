@@ -52,7 +52,7 @@ class InstalledProbe:
         if context.workspace is None:
             return Verdict(probe=self.name, state="UNKNOWN", evidence="no workspace is known", remedy=_HERE)
         now = {"python": python_packages(context.workspace), "node": node_packages(context.workspace)}
-        if files.elsewhere(captured, context) and not any(now.values()) and any(map(captured.get, now)):
+        if files.elsewhere(captured, context) and not any(now.values()):
             evidence = f"nothing is installed in {context.workspace}, which may be no work tree"
             return Verdict(probe=self.name, state="UNKNOWN", evidence=evidence, remedy=_HERE)
         findings = [

@@ -91,6 +91,7 @@ def test_a_folder_that_may_be_no_work_tree_is_unknown(tmp_path: Path) -> None:
     install(work, "httpx", "0.27.0")
     captured = PROBE.capture(context(work))
     assert judge(captured, other).state == "UNKNOWN"
+    assert judge(PROBE.capture(context(tmp_path)), other).state == "UNKNOWN"  # nothing, but elsewhere
     assert judge(captured, None).state == "UNKNOWN"
     npm(other, react="19.0.0")
     assert judge(captured, other).state == "STALE"

@@ -79,6 +79,8 @@ def test_a_folder_that_may_be_no_work_tree_is_unknown(work: Path, tmp_path: Path
     (tmp_path / "other" / "yarn.lock").write_text("x")
     assert judge(captured, tmp_path / "other").state == "UNKNOWN"
     assert judge(captured, None).state == "UNKNOWN"
+    (tmp_path / "bare").mkdir()
+    assert judge(PROBE.capture(context(tmp_path / "bare")), tmp_path).state == "UNKNOWN"
     moved = work.rename(tmp_path / "moved")
     assert judge(captured, moved).state == "FRESH"
     (moved / "uv.lock").write_text("x")
