@@ -153,8 +153,10 @@ def test_nothing_of_the_plaintext_stays_after_a_failure(
     note.write_text(f"{word[:20]}\n")
     save(saved, note, "e")
     break_bundle(saved, "b")
-    done = drill(saved, sample=Sample("100%"))
+    left: list[Path] = []
+    done = drill(saved, sample=Sample("100%"), told=lambda _: left.extend(configured.rglob("run-*")))
     assert done.exit_code == 4
+    assert left == []  # a run takes room only as long as it is looked at
     assert list(configured.iterdir()) == []
     assert not list(tmp_path.rglob(f"{PREFIX}*"))
 
