@@ -86,12 +86,16 @@ def _write_parts(
     for name in (members.EVIDENCE, members.RECEIPT, "artifacts"):
         if (unpacked / name).exists():
             (unpacked / name).rename(out / name)
-    effects = members.effect_lines(checkpoint)
-    if effects != (unpacked / members.EFFECTS).read_bytes():
-        (out / ORIGINAL).mkdir(mode=0o700, exist_ok=True)
-        (unpacked / members.EFFECTS).rename(out / ORIGINAL / members.EFFECTS)
-    _write(out / members.EFFECTS, effects)
+    _write_effects(members.effect_lines(checkpoint), unpacked / members.EFFECTS, out)
     _write(out / members.STATE, jsonio.pretty(checkpoint.document(exclude=members.ITEMS)))
+
+
+def _write_effects(effects: bytes, saved: Path, out: Path) -> None:
+    """What is known of effects now, and beside it what was saved, if that differs; old bundles hold none."""
+    if saved.exists() and saved.read_bytes() != effects:
+        _make(out / ORIGINAL)
+        saved.rename(out / ORIGINAL / members.EFFECTS)
+    _write(out / members.EFFECTS, effects)
 
 
 def _finished(
