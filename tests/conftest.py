@@ -14,6 +14,14 @@ from servers.ministack import Caller, Ministack
 from servers.seaweed import Seaweed
 
 
+@pytest.fixture(scope="session", autouse=True)
+def state_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What fixtures of whole modules remember of runs stays out of the developer's home."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def state_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is remembered of runs and written down about them stays out of the developer's home."""
