@@ -41,7 +41,7 @@ def judge(
     """
     context = _world(record, setup, network, current, now)
     fresh = freshness.judge_all(
-        {**freshness.stated(context), **record.probes},
+        {**record.probes, **freshness.stated(context)},
         context,
         [name for name in accept if name not in (gate.EFFECTS, ROLLBACK)],
         policy=setup.settings.freshness.policy,

@@ -237,6 +237,13 @@ def test_a_spent_budget_asks_a_person(setup: Setup, tmp_path: Path) -> None:
     assert restore("by-hand", setup, into=tmp_path / "out", accept=["budget"]).report.accepted == ("budget",)
 
 
+def test_the_spend_of_the_record_counts_whatever_was_captured(setup: Setup, tmp_path: Path) -> None:
+    save(checkpoint(budget=Budget(cost=5), spend=Spend(cost=1)), setup)
+    before = restore("by-hand", setup, into=tmp_path / "out").checkpoint
+    save(before.model_copy(update={"spend": Spend(cost=6)}), setup)
+    assert plan("by-hand", setup).exit_code == 7
+
+
 def test_a_question_that_waits_is_said_once(setup: Setup) -> None:
     approval = Approval(id="a1", question="Deploy now?", asked_at=NOW)
     save(checkpoint(plan=Plan(pending_approvals=(approval,))), setup)
