@@ -20,8 +20,11 @@ from archiver.transcripts.dialect import Problem
 from archiver.transcripts.reader import Dropped, Reading, read
 from archiver.transcripts.source import FileSource
 
-LARGEST_DOCUMENT: Final = 64 << 20
-"""Bytes of a document that is read as a whole, to say where it stops being one."""
+LARGEST: Final = 64 << 20
+"""Bytes of an item: a picture that the provider refuses may have more than an archive takes.
+
+Also of a document that is read as a whole, to say where it stops being one.
+"""
 _HEAD: Final = 1 << 16
 _MESSAGES: Final = re.compile(rb'\s*(?:\{[^\[\]]*"messages"\s*:\s*)?\[\s*\{\s*"(?:role|content)"\s*:')
 """How a list of messages begins, alone or in the body of a request."""
@@ -80,7 +83,7 @@ def check(path: Path) -> Checked:
 
 def opened(path: Path) -> Reading:
     """The transcript at `path`, damage passed over and noted."""
-    reading = read([path], salvage=True)
+    reading = read([path], salvage=True, max_item=LARGEST)
     for found in reading.files[:1]:
         for value in _documents(found.source):
             version = value.get("schema_version")
@@ -95,7 +98,7 @@ def _documents(source: FileSource) -> list[dict[str, Any]]:
     if b'"schema_version"' not in head:
         return []
     values = sniff.first_lines(source)
-    if values is None and source.size <= LARGEST_DOCUMENT:
+    if values is None and source.size <= LARGEST:
         try:
             values = [jsonio.loads(source.head(source.size))]
         except ValueError:
@@ -146,7 +149,7 @@ def _torn(source: FileSource) -> Iterator[Finding]:
     """A document of messages that stops being one; what else is not JSON is nobody's transcript."""
     if (
         _MESSAGES.match(source.head(_HEAD)) is None
-        or source.size > LARGEST_DOCUMENT
+        or source.size > LARGEST
         or sniff.first_lines(source) is not None
     ):
         return

@@ -19,6 +19,7 @@ from archiver import jsonio
 from archiver.errors import UnsupportedSchemaError
 from archiver.mending import Mended, check, mend
 from archiver.repair import INTERRUPTED
+from archiver.transcripts.reader import MAX_ITEM
 from transcripts.samples import anthropic_messages, claude_session
 
 Items = list[Any]
@@ -403,6 +404,17 @@ def test_a_picture_is_spoken_for(form: Form, tmp_path: Path) -> None:
     assert [block["type"] for block in said] == ["text"]
     assert "image/png of 100 bytes" in said[0]["text"]
     assert "SHA-256" in said[0]["text"]
+
+
+def test_a_picture_larger_than_an_archive_takes_is_spoken_for(form: Form, tmp_path: Path) -> None:
+    items = form.items()
+    form.block(items, "tool_result", 0)["content"] = [picture(png(64, 64, 14 << 20))]
+    path = form.write(tmp_path / "t.jsonl", items)
+    assert path.stat().st_size > MAX_ITEM
+    made, _ = repaired(path, tmp_path / "out")
+    assert (
+        "image/png of 14,680,064 bytes" in form.block(form.read(made), "tool_result", 0)["content"][0]["text"]
+    )
 
 
 def test_two_tools_stay_two(form: Form, tmp_path: Path) -> None:
