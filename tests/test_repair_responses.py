@@ -63,6 +63,10 @@ def test_a_result_of_another_kind_is_kept_and_none_is_invented() -> None:
     mended, _ = mend_items(RESPONSES, [shell, wrong])
     assert mended[1]["type"] == "shell_call_output"
     assert mended[1]["output"][0]["stdout"] == "x.py"
+    seen = [{"type": "input_text", "text": "x"}, {"type": "input_image", "image_url": DOT}]
+    patch = {"type": "custom_tool_call", "call_id": "c", "name": "apply_patch", "input": "x"}
+    mended, _ = mend_items(RESPONSES, [patch, wrong | {"output": seen, "id": "fco_1"}])
+    assert mended[1] == {"type": "custom_tool_call_output", "call_id": "c", "output": seen, "id": "fco_1"}
     click = {"type": "computer_call", "call_id": "c", "action": {"type": "click"}}
     mended, report = mend_items(RESPONSES, [click, wrong])
     assert mended == [click]
