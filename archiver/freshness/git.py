@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
+from archiver.freshness.git_private import private_folder
+
 OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 _MAX_OUTPUT = 1 << 16
@@ -185,7 +187,7 @@ class Repository:
         common = self._ask_path("--git-common-dir")
         sha256 = len(head) == 64 if head else self._is_sha256()
         with tempfile.TemporaryDirectory(prefix="archiver-git-") as private:
-            environ = _private_folder(Path(private), head, tree, self.git_folder, common, sha256=sha256)
+            environ = private_folder(Path(private), head, tree, self.git_folder, common, sha256=sha256)
             status, out = self._run(
                 "status", "--porcelain", "--ignore-submodules=all", "--no-renames", *arguments,
                 environ=environ, limit=limit,
@@ -284,29 +286,6 @@ def _environ() -> dict[str, str]:
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_ALLOW_PROTOCOL": "none",
-    }
-
-
-def _private_folder(
-    private: Path, head: str | None, tree: Path, git_folder: Path, common: Path, *, sha256: bool
-) -> dict[str, str]:
-    """A git folder of our own that borrows only objects, index and ignore rules from the repository."""
-    extension = "[extensions]\n\tobjectFormat = sha256\n" if sha256 else ""
-    (private / "objects").mkdir()
-    (private / "refs").mkdir()
-    (private / "info").mkdir()
-    (private / "HEAD").write_text(f"{head or 'ref: refs/heads/unborn'}\n")
-    (private / "config").write_text(
-        f"[core]\n\trepositoryFormatVersion = {int(sha256)}\n\tbare = false\n{extension}"
-    )
-    ignored = common / "info" / "exclude"
-    if ignored.is_file() and ignored.stat().st_size <= 1 << 20:
-        (private / "info" / "exclude").write_bytes(ignored.read_bytes())
-    return {
-        "GIT_DIR": str(private),
-        "GIT_WORK_TREE": str(tree),
-        "GIT_INDEX_FILE": str(git_folder / "index"),
-        "GIT_OBJECT_DIRECTORY": str(common / "objects"),
     }
 
 
