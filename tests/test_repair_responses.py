@@ -7,6 +7,7 @@ from transcripts.samples_codex import Rollout
 from transcripts.samples_invalid_openai import (
     CHAT,
     CODEX,
+    DOT,
     ONE,
     OTHER,
     RESPONSES,
