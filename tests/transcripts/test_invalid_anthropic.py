@@ -19,6 +19,7 @@ from archiver import jsonio
 from archiver.errors import UnsupportedSchemaError
 from archiver.mending import Mended, check, mend
 from archiver.repair import INTERRUPTED
+from archiver.transcripts import get_dialect
 from archiver.transcripts.reader import MAX_ITEM
 from transcripts.samples import anthropic_messages, claude_session
 
@@ -172,6 +173,11 @@ def redacted_seal(form: Form, items: Items) -> None:
     form.block(items, "thinking", 0)["signature"] = "[REDACTED_SIGNATURE]"
 
 
+def bare_word(form: Form, items: Items) -> None:
+    """What an archiver wrote over the signature could be base64."""
+    form.block(items, "thinking", 0)["signature"] = "REDACTED"
+
+
 def cut_seal(form: Form, items: Items) -> None:
     block = form.block(items, "thinking", 2)
     block["signature"] = block["signature"][:-3]
@@ -282,6 +288,7 @@ BOTH: dict[str, tuple[int, Damage, str]] = {
     "changed thought": (8, changed_thought, "changed_reasoning"),
     "unsigned": (9, unsigned, "broken_seal"),
     "redacted seal": (9, redacted_seal, "broken_seal"),
+    "bare word": (9, bare_word, "broken_seal"),
     "cut seal": (9, cut_seal, "broken_seal"),
     "foreign seal": (9, foreign_seal, "foreign_reasoning"),
     "surrogate": (11, surrogate, "bad_text"),
@@ -437,13 +444,31 @@ def test_two_calls_that_nobody_can_tell_apart_are_left(form: Form, tmp_path: Pat
     assert not (tmp_path / "out").exists()
 
 
-def test_the_prompt_among_messages_is_left(tmp_path: Path) -> None:
+def test_calls_with_one_id_have_their_results_in_order(tmp_path: Path) -> None:
+    calls = [{"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"n": n}} for n in range(3)]
+    results = [{"type": "tool_result", "tool_use_id": "toolu_1", "content": f"out {n}"} for n in range(3)]
+    items: Items = [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": calls},
+        {"role": "user", "content": results},
+    ]
     form = Form("anthropic-messages")
-    items = form.items()
-    items.append({"role": "system", "content": "Be brief."})
-    path = tmp_path / "t.json"
-    path.write_bytes(jsonio.dumps({"model": "claude-sample", "system": "x", "messages": items[:-1]}))
-    assert codes(path) == []
+    made, _ = repaired(form.write(tmp_path / "t.json", items), tmp_path / "out")
+    _, called, answered = form.read(made)
+    ids = [block["id"] for block in called["content"]]
+    assert len(set(ids)) == 3
+    assert [(block["tool_use_id"], block["content"]) for block in answered["content"]] == [
+        (one, f"out {n}") for n, one in enumerate(ids)
+    ]
+    assert [block["input"]["n"] for block in called["content"]] == [0, 1, 2]
+
+
+def test_the_prompt_among_messages_is_left(tmp_path: Path) -> None:
+    items = Form("anthropic-messages").items()
+    problems = get_dialect("anthropic-messages").problems(
+        iter([*items, {"role": "system", "content": "Be brief."}])
+    )
+    assert [(one.code, one.item, one.beyond is None) for one in problems] == [("bad_role", len(items), False)]
 
 
 @pytest.mark.parametrize(
