@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from archiver.cli import output
 from archiver.cli.archive import archive
-from archiver.cli.audit import audit
+from archiver.cli.audit import audit_list, audit_verify
 from archiver.cli.check import check
 from archiver.cli.doctor import doctor
 from archiver.cli.drill import drill
@@ -35,11 +36,14 @@ from archiver.cli.witness import witness_forget, witness_list
 from archiver.errors import UsageError
 
 GROUPS = {
+    "audit": "Who opened, restored and rekeyed what; plain `audit` is `audit list`.",
     "recipients": "Who can open what is saved.",
     "rules": "What redaction looks for.",
     "witness": "What was seen of runs before, remembered outside their store.",
 }
 """First words of commands that have two."""
+PLAIN = {"audit": "list"}
+"""What the first word alone, or with anything but a second one, is short for."""
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     "archive": archive,
@@ -63,11 +67,30 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "rekey": rekey,
     "witness list": witness_list,
     "witness forget": witness_forget,
-    "audit": audit,
+    "audit list": audit_list,
+    "audit verify": audit_verify,
     "export": export,
     "drill": drill,
     "schema": schema,
 }
+
+
+class _Command(TyperCommand):
+    """A command whose usage names what is required without braces, as manuals do."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
+
+
+class _Group(TyperGroup):
+    """A group that takes what is no command of it for the arguments of the one in `PLAIN`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        plain = PLAIN.get(ctx.info_name.rpartition(" ")[2])
+        known = (*self.commands, *ctx.help_option_names)
+        if plain is not None and (not args or args[0] not in known):
+            args = [plain, *args]
+        return super().parse_args(ctx, args)
 
 
 def whole() -> typer.Typer:
@@ -76,7 +99,7 @@ def whole() -> typer.Typer:
     app.callback(invoke_without_command=True)(archiver)
     for name, function in COMMANDS.items():
         if " " not in name:
-            app.command(name)(function)
+            app.command(name, cls=_Command)(function)
     for name, what in GROUPS.items():
         app.add_typer(group(name), name=name, help=what)
     return app
@@ -85,18 +108,18 @@ def whole() -> typer.Typer:
 def group(name: str) -> typer.Typer:
     """The commands that begin with this word, as a program of its own."""
     app = _new(completion=False)
-    app.callback(help=GROUPS[name])(lambda: None)
+    app.callback(help=GROUPS[name], cls=_Group)(lambda: None)
     for words, function in COMMANDS.items():
         first, _, second = words.partition(" ")
         if first == name:
-            app.command(second)(function)
+            app.command(second, cls=_Command)(function)
     return app
 
 
 def single(name: str, *, completion: bool = False) -> typer.Typer:
     """One command as a program of its own: without the group around it, its help is there twice as fast."""
     app = _new(completion=completion)
-    app.command(name.rpartition(" ")[2])(COMMANDS[name])
+    app.command(name.rpartition(" ")[2], cls=_Command)(COMMANDS[name])
     return app
 
 

@@ -1,4 +1,4 @@
-"""`archiver audit`: who opened, restored and rekeyed what; and whether the local file is whole."""
+"""`archiver audit list | verify`: who opened and restored what; and whether the local file is whole."""
 
 from __future__ import annotations
 
@@ -16,36 +16,20 @@ from archiver.cli.options import (
     open_for,
     settings_of,
 )
-from archiver.errors import ArchiverError, DamagedError, UsageError
+from archiver.errors import ArchiverError, DamagedError
 
 if TYPE_CHECKING:
     from archiver.audit.reading import Read
     from archiver.audit.seen import Said, Seen
 
-VERIFY = "verify"
 
-
-def audit(
+def audit_list(
     run: Annotated[
         str | None,
-        typer.Argument(
-            help="Id of the run; or `verify`, to check the local file.", metavar="[RUN]", show_default=False
-        ),
-    ] = None,
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            help="With `verify`: files to check instead of the configured one.",
-            metavar="[FILE]...",
-            show_default=False,
-        ),
+        typer.Argument(help="Id of the run; else the lines of all.", metavar="RUN", show_default=False),
     ] = None,
     newest: Annotated[
         int | None, typer.Option("--newest", help="Only the newest N.", metavar="N", min=1)
-    ] = None,
-    named: Annotated[
-        str | None,
-        typer.Option("--run", help="Id of the run, for one that is called `verify`.", metavar="RUN"),
     ] = None,
     config: ConfigOption = None,
     store: StoreOption = None,
@@ -53,21 +37,32 @@ def audit(
     writers: WritersOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show who opened, restored or rekeyed what.
+    """Show who opened, restored or rekeyed what; `archiver audit` and `archiver audit RUN` are short for it.
 
     Without a run: the lines of the local file. With one: its lines and what the store has of it, each
-    object's signature verified. `archiver audit verify` checks that no line of the local file was changed,
-    added or taken out; it exits 4 if one was.
+    object's signature verified; exits 4 if one does not hold.
 
     In a pipe each line has: time, action, run, number, who, identity, break-glass or -, local, store or both,
-    who signed, why; of `verify`: ok, note or broken, file, line, what is said of it.
+    who signed, why.
     """
-    if run == VERIFY and named is None:
-        _verify(files or [], settings_of(config).audit.file, as_json)
-        return
-    if files or (run is not None and named is not None):
-        raise UsageError("one run at a time", remedy="see `archiver audit --help`")
-    _show(named or run, newest, (config, store, identity, writers), as_json)
+    _show(run, newest, (config, store, identity, writers), as_json)
+
+
+def audit_verify(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Files to check instead of the configured one.", metavar="FILE", show_default=False
+        ),
+    ] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check that no line of the local file was changed, added or taken out; exits 4 if one was.
+
+    In a pipe each line has: ok, note or broken, file, line, what is said of it.
+    """
+    _verify(files or [], settings_of(config).audit.file, as_json)
 
 
 def _show(run: str | None, newest: int | None, opening: tuple[Any, ...], as_json: bool) -> None:

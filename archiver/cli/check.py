@@ -23,7 +23,7 @@ def check(
         list[str],
         typer.Argument(
             help="Transcript files, or folders of one session each.",
-            metavar="TRANSCRIPT...",
+            metavar="TRANSCRIPT",
             show_default=False,
         ),
     ],

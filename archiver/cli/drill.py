@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from archiver.cli.options import (
+    BecauseOption,
     ConfigOption,
     IdentityOption,
     JsonOption,
@@ -45,7 +46,7 @@ def drill(
         Path | None,
         typer.Option("--keep", help="New folder in which what was restored stays.", metavar="DIR"),
     ] = None,
-    why: Annotated[str, typer.Option("--why", help="The reason, for the audit.", metavar="TEXT")] = "",
+    because: BecauseOption = "",
     config: ConfigOption = None,
     store: StoreOption = None,
     identity: IdentityOption = None,
@@ -73,7 +74,7 @@ def drill(
             "--break-glass and --identity exclude each other", remedy="with --break-glass it alone is used"
         )
     picking = Sample(sample, seed)
-    setup = replace(_opened(config, store, identity, writers, break_glass), why=why)
+    setup = replace(_opened(config, store, identity, writers, break_glass), why=because)
     with counting("runs restored", as_json) as tick:
 
         def told(one: Drilled) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from archiver.cli.options import (
+    BecauseOption,
     ConfigOption,
     IdentityOption,
     JsonOption,
@@ -31,7 +32,7 @@ def export(
         int | None,
         typer.Option("--at", help="Only up to the checkpoint of this number.", metavar="SEQ", min=1),
     ] = None,
-    why: Annotated[str, typer.Option("--why", help="The reason, for the audit.", metavar="TEXT")] = "",
+    because: BecauseOption = "",
     config: ConfigOption = None,
     store: StoreOption = None,
     identity: IdentityOption = None,
@@ -53,7 +54,7 @@ def export(
     from archiver.config.paths import absolute
     from archiver.export import export as copy
 
-    setup = replace(_opened(config, store, identity, writers), why=why)
+    setup = replace(_opened(config, store, identity, writers), why=because)
     with shown(as_json) as progress:
         made = copy(run, setup, into=absolute(into), at=at, progress=progress)
     _say(made, as_json)

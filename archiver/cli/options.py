@@ -47,6 +47,9 @@ PacksOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+BecauseOption = Annotated[
+    str, typer.Option("--because", help="Why you do this; it is written down.", metavar="TEXT")
+]
 RunArgument = Annotated[str, typer.Argument(help="Id of the run.", metavar="RUN")]
 
 _config: ContextVar[Path | None] = ContextVar("_config", default=None)

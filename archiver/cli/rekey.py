@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from archiver.cli.options import (
+    BecauseOption,
     ConfigOption,
     IdentityOption,
     JsonOption,
@@ -35,7 +36,7 @@ def rekey(
         str | None, typer.Argument(help="Id of the run.", metavar="RUN", show_default=False)
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Every run of the store.")] = False,
-    reason: Annotated[str, typer.Option("--reason", help="Why, for the signed note.", metavar="TEXT")] = "",
+    because: BecauseOption = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be rewritten.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     config: ConfigOption = None,
@@ -83,7 +84,7 @@ def rekey(
     rows: list[_Row] = []
     try:
         with shown(as_json) as progress:
-            for done in room.rekey(runs, setup, reason=reason, progress=progress):
+            for done in room.rekey(runs, setup, reason=because, progress=progress):
                 row = _Row(
                     done.run, done.rewritten, done.size, done.fitting, done.gone, done.notes, done.error
                 )

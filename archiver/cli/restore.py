@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from archiver.cli.options import (
+    BecauseOption,
     ConfigOption,
     IdentityOption,
     JsonOption,
@@ -62,9 +62,7 @@ def restore(
             metavar="KEY=OUTCOME",
         ),
     ] = None,
-    because: Annotated[
-        str, typer.Option("--because", help="Why: it is recorded with what you decide.", metavar="TEXT")
-    ] = "",
+    because: BecauseOption = "",
     claim: Annotated[
         bool,
         typer.Option(
@@ -144,18 +142,18 @@ def restore(
 
 
 def _resolved(given: list[str]) -> dict[str, Outcome]:
-    """Outcomes by the keys of effects; a key may hold `=` itself."""
+    """Outcomes by the keys or names of effects; a key may hold `=` itself."""
     from archiver.deciding import OUTCOMES
     from archiver.errors import UsageError
 
     found: dict[str, Outcome] = {}
     for text in given:
-        key, _, word = text.rpartition("=")
+        key, between, word = text.rpartition("=")
         outcome = OUTCOMES.get(word)
-        if not key or outcome is None:
+        if not between or outcome is None:
             raise UsageError(
                 f"--resolve {text!r:.200} is not KEY=done or KEY=not-done",
-                remedy="`archiver restore RUN --plan` shows the keys",
+                remedy="`archiver restore --plan RUN` shows the keys",
             )
         if found.setdefault(key, outcome) != outcome:
             raise UsageError(
@@ -221,9 +219,11 @@ def _say(report: Report, *, planned: bool) -> None:
 
 
 def _facts(report: Report) -> Iterator[tuple[str, object]]:
+    from archiver import gate
     from archiver.cli import output
     from archiver.cli.text import counted, counts, size
     from archiver.deciding import said
+    from archiver.effect_names import name_of
     from archiver.shellwords import word
 
     record = report.record
@@ -246,8 +246,11 @@ def _facts(report: Report) -> Iterator[tuple[str, object]]:
         ("repaired", counted(len(report.repairs), "place") if report.repairs else ""),
         ("replaced, rotate", counts(report.findings)),
         *(("decided", f"{one.effect}: {said(one)}") for one in report.decisions),
-        *(("undecided", f"{one.key}: {one.tool}, {one.status}") for one in report.undecided),
-        *(("undecided", f"{key}: --resolve {word(key)}=done or =not-done") for key in _not_decided(report)),
+        *(("undecided", f"{gate.told([one.key])}: {one.tool}, {one.status}") for one in report.undecided),
+        *(
+            ("undecided", f"{gate.told([key])}: --resolve {word(name_of(key))}=done or =not-done")
+            for key in _not_decided(report)
+        ),
         ("taken over", f"with record {report.claimed}" if report.claimed else ""),
         *(("left out", left) for left in report.left_out),
     )
@@ -255,17 +258,21 @@ def _facts(report: Report) -> Iterator[tuple[str, object]]:
 
 def _not_decided(report: Report) -> Iterator[str]:
     """What the record lists as undecided, as long as the bundle has not told more."""
+    from archiver.effect_names import name_of
+
     decided = {one.effect for one in report.decisions}
     if report.folder is None:
-        yield from (key for key in report.record.effects.undecided if key not in decided)
+        yield from (key for key in report.record.effects.undecided if name_of(key) not in decided)
 
 
 def _verdict(report: Report) -> str:
+    from archiver.shellwords import word
+
     # Not spelt out: the flags that name this store and these keys are needed again.
-    accepts = [word for blocker in report.blockers for word in ("--accept", blocker.accept)]
+    accepts = [one for blocker in report.blockers for one in ("--accept", blocker.accept)]
     if not accepts:
         return "Nothing stands against it: the same command without --plan restores it."
-    known = f"If you know better: the same without --plan, with {shlex.join(accepts)}"
+    known = f"If you know better: the same without --plan, with {' '.join(map(word, accepts))}"
     if "effects" in accepts:
         return f"Not safe to go on. Say what you found out with --resolve and --because. {known}"
     return f"Not safe to go on. {known}"

@@ -70,7 +70,7 @@ def test_keys_are_changed_at_a_terminal(
     refused = command("rekey", RUN, *both(home), terminal=True)
     assert (refused.code, "Nothing was changed." in refused.out) == (0, True)
     monkeypatch.setattr("typer.confirm", lambda *_, **__: True)
-    done = command("rekey", RUN, "--reason", "new key", *both(home), terminal=True)
+    done = command("rekey", RUN, "--because", "new key", *both(home), terminal=True)
     assert done.code == 0, done.err
     assert "2 objects of 1 run rewritten" in done.out
     assert "This revokes nothing" in done.out
@@ -221,7 +221,7 @@ def test_hostile_content_never_reaches_the_terminal(
         for arguments in (
             ["rekey", run, "--dry-run"],
             ["recipients", "list", "--all"],
-            ["rekey", run, "--yes", "--reason", HOSTILE],
+            ["rekey", run, "--yes", "--because", HOSTILE],
             ["verify", run],
         ):
             outcome = command(*arguments, terminal=terminal)

@@ -499,10 +499,23 @@ def test_the_command_finds_a_changed_line(saved: Setup, home: Path, tmp_path: Pa
     assert command("audit", RUN, copy).code == 2
 
 
-def test_a_run_that_is_called_verify(saved: Setup, note: Path, tmp_path: Path) -> None:
-    save(saved, note, "verify")
-    restore("verify", saved, into=tmp_path / "out")
-    assert [row[2] for row in command("audit", "--run", "verify").rows] == ["verify", "verify"]
+@pytest.mark.parametrize("name", ["verify", "list", "-h"])
+def test_a_run_that_is_called_as_a_command_is(saved: Setup, note: Path, tmp_path: Path, name: str) -> None:
+    save(saved, note, name)
+    restore(name, saved, into=tmp_path / "out")
+    assert [row[2] for row in command("audit", "list", "--", name).rows] == [name, name]
+
+
+def test_plain_audit_is_the_list(saved: Setup, note: Path, tmp_path: Path) -> None:
+    save(saved, note, "b")
+    for run in (RUN, "b"):
+        restore(run, saved, into=tmp_path / run)
+    rows = command("audit", "list").rows
+    assert [row[2] for row in rows] == [RUN, RUN, "b", "b"]
+    assert command("audit").rows == command("audit", "--newest", "9").rows == rows
+    assert command("audit", "b").rows == command("audit", "list", "b").rows
+    assert command("--config", tmp_path / "none.toml", "audit").code == 2
+    assert "verify" in command("audit", "--help").out
 
 
 def test_details_without_end_are_told_by_their_size(saved: Setup, home: Path) -> None:

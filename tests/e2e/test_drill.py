@@ -108,7 +108,7 @@ def test_a_record_that_is_gone_and_one_that_is_forged(saved: Setup) -> None:
 
 def test_the_emergency_key_alone_opens(saved: Setup, home: Path, tmp_path: Path) -> None:
     path = keep(tmp_path / "emergency.txt", EMERGENCY)
-    done = command("drill", "--sample", "100%", "--break-glass", path, "--why", "yearly", "--json")
+    done = command("drill", "--sample", "100%", "--break-glass", path, "--because", "yearly", "--json")
     assert done.code == 0
     assert {one["opened_by"] for one in done.json["runs"]} == {EMERGENCY.fingerprint}
     assert all(one["break_glass"] for one in done.json["runs"])
