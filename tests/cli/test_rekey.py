@@ -33,8 +33,9 @@ def new(home: Path) -> age.X25519Identity:
 def saved(command: Command, work: Path) -> str:
     """A store with two runs of one checkpoint; the recipient that they are sealed to."""
     made = init(command).json
+    transcript = session(work / "t.jsonl", work)
     for run in (RUN, "other"):
-        assert command("archive", session(work / "t.jsonl", work), "--run-id", run).code == 0
+        assert command("archive", transcript, "--run-id", run).code == 0
     return str(made["recipient"])
 
 
