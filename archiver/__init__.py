@@ -5,21 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from archiver.deciding import Outcome
     from archiver.errors import ArchiverError, NeedsDecisionError, StaleCheckpointError, StaleWriterError
     from archiver.gate import Answer, Effects
     from archiver.model import Checkpoint, Effect
-    from archiver.model.report import RestoreReport
-    from archiver.restore import Restored, Resumed
+    from archiver.model.record import Decision
+    from archiver.model.report import Blocker, RestoreReport
+    from archiver.restored import Restored
+    from archiver.taking_over import Resumed
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
     "ArchiverError",
+    "Blocker",
     "Checkpoint",
+    "Decision",
     "Effect",
     "Effects",
     "NeedsDecisionError",
+    "Outcome",
     "RestoreReport",
     "Restored",
     "Resumed",
@@ -31,13 +37,16 @@ __all__ = [
 _FROM: Final = {
     "Answer": "archiver.gate",
     "ArchiverError": "archiver.errors",
+    "Blocker": "archiver.model.report",
     "Checkpoint": "archiver.model",
+    "Decision": "archiver.model.record",
     "Effect": "archiver.model",
     "Effects": "archiver.gate",
     "NeedsDecisionError": "archiver.errors",
+    "Outcome": "archiver.deciding",
     "RestoreReport": "archiver.model.report",
-    "Restored": "archiver.restore",
-    "Resumed": "archiver.restore",
+    "Restored": "archiver.restored",
+    "Resumed": "archiver.taking_over",
     "StaleCheckpointError": "archiver.errors",
     "StaleWriterError": "archiver.errors",
 }

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import pwd
-import socket
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Literal
 
+from archiver.effect_names import name_in
 from archiver.errors import UsageError
 from archiver.model import utc_text
 from archiver.model.record import Decision
@@ -20,17 +18,24 @@ MAX_REASON = 2000
 _LISTED = 50
 
 
+def by_name(resolve: Mapping[str, Outcome]) -> dict[str, Outcome]:
+    """What was found out, by the names of effects; `UsageError` for two words about one."""
+    found: dict[str, Outcome] = {}
+    for given, outcome in resolve.items():
+        if found.setdefault(name_in(given), outcome) != outcome:
+            raise UsageError(
+                f"effect {shorten(given, 80)} is to be resolved as done and as not done",
+                remedy="leave one of them out",
+            )
+    return found
+
+
 def check_words(resolve: Mapping[str, str], reason: str) -> None:
     """`UsageError` for an outcome that is none, and for decisions without a reason."""
-    for key, outcome in resolve.items():
-        if not key:
-            raise UsageError(
-                "an effect without a key cannot be resolved: nobody could tell which one was meant",
-                remedy="restore with --accept effects, and give the effect a key",
-            )
+    for name, outcome in resolve.items():
         if outcome not in OUTCOMES:
             raise UsageError(
-                f"effect {shorten(key, 80)} cannot be resolved as {outcome!r:.80}",
+                f"effect {shorten(name, 80)} cannot be resolved as {outcome!r:.80}",
                 remedy="an effect is `done` or `not-done`",
             )
     if resolve and not reason.strip():
@@ -44,20 +49,20 @@ def check_words(resolve: Mapping[str, str], reason: str) -> None:
         )
 
 
-def check_keys(resolve: Iterable[str], undecided: Collection[str], made: Iterable[Decision]) -> None:
-    """`UsageError` for a key that is not, or no longer, to be decided on."""
+def check_names(resolve: Iterable[str], undecided: Collection[str], made: Iterable[Decision]) -> None:
+    """`UsageError` for the name of an effect that is not, or no longer, to be decided on."""
     already = {decision.effect: decision for decision in made}
-    for key in resolve:
-        if key in already:
+    for name in resolve:
+        if name in already:
             raise UsageError(
-                f"effect {shorten(key, 80)} was decided on: {said(already[key])}",
+                f"effect {shorten(name, 80)} was decided on: {said(already[name])}",
                 remedy="leave out its --resolve",
             )
-        if key not in undecided:
+        if name not in undecided:
             left = [one for one in undecided if one not in already]
             listed = ", ".join(shorten(one, 80) for one in left[:_LISTED])
             raise UsageError(
-                f"there is no undecided effect {shorten(key, 80)!r} in this checkpoint",
+                f"there is no undecided effect {shorten(name, 80)!r} in this checkpoint",
                 remedy=f"to be decided on: {listed}" if left else "nothing has to be decided on",
             )
 
@@ -73,20 +78,11 @@ def latest(decisions: Iterable[Decision]) -> tuple[Decision, ...]:
     return tuple({decision.effect: decision for decision in decisions}.values())
 
 
-def about(decisions: Iterable[Decision], keys: Collection[str]) -> Iterator[Decision]:
-    """Those that are about effects with these keys."""
-    return (decision for decision in decisions if decision.effect in keys)
-
-
-def somebody() -> str:
-    """User and host."""
-    try:
-        user = pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        user = str(os.getuid())
-    return f"{user}@{socket.gethostname()}"
+def about(decisions: Iterable[Decision], names: Collection[str]) -> Iterator[Decision]:
+    """Those that are about effects with these names."""
+    return (decision for decision in decisions if decision.effect in names)
 
 
 def unicode(text: str) -> str:
-    """Text of an argument or of the system, which need not be Unicode."""
+    """Text of an argument, which need not be Unicode."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

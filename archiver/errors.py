@@ -17,6 +17,8 @@ class ArchiverError(Exception):
     def __init__(self, message: str, *, remedy: str | None = None) -> None:
         super().__init__(message)
         self.remedy = remedy or self.usual_remedy
+        self.details: dict[str, object] = {}
+        """The same as data, for programs that decide what to do: values that JSON has."""
 
 
 # --- 2: the call or its input has to change -----------------------------------------------------------------

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from archiver import jsonio
+from archiver.effect_names import name_of
 from archiver.errors import NeedsDecisionError, RefusedError
 from archiver.model import Checkpoint, Effect, Record
 from archiver.model.base import JsonValue
@@ -20,6 +21,8 @@ EFFECTS = "effects"
 _OPEN = ("in_progress", "uncertain")
 _MAX_TOLD = 80
 """Characters of a key that a message repeats."""
+_MOST_TOLD = 50
+"""Keys that a message repeats."""
 _MAX_SHOWN = 2000
 """Characters of arguments that a report repeats."""
 
@@ -30,8 +33,8 @@ _REMEDY = (
 
 
 def blockers(record: Record, *, accepted: bool, decided: Collection[str] = ()) -> Iterator[Blocker]:
-    """What stands against going on, unless `accepted`; keys in `decided` have been decided on."""
-    left = [key for key in record.effects.undecided if key not in decided]
+    """What stands against going on, unless `accepted`; names in `decided` have been decided on."""
+    left = [key for key in record.effects.undecided if name_of(key) not in decided]
     if left and not accepted:
         yield _blocker(left)
 
@@ -53,8 +56,16 @@ def _blocker(keys: Iterable[str]) -> Blocker:
 
 
 def told(keys: Iterable[str]) -> str:
-    """Keys for a message, long ones cut."""
-    return ", ".join(shorten(key, _MAX_TOLD) for key in keys)
+    """Keys for a message: long ones cut, those that are no names with their names, and not too many."""
+    all_ = list(keys)
+    more = f" and {len(all_) - _MOST_TOLD} more" if len(all_) > _MOST_TOLD else ""
+    return ", ".join(map(_told, all_[:_MOST_TOLD])) + more
+
+
+def _told(key: str) -> str:
+    shown = shorten(key, _MAX_TOLD) or "one whose key is blank"
+    name = name_of(key)
+    return shown if name == key else f"{shown} ({name})"
 
 
 def may_hide(record: Record) -> bool:
@@ -79,7 +90,7 @@ def open_effects(checkpoint: Checkpoint) -> tuple[OpenEffect, ...]:
             status=effect.status,
             at=effect.at,
             result="" if effect.result is None else _json(effect.result),
-            resolve=f"--resolve {word(effect.key)}",
+            resolve=f"--resolve {word(name_of(effect.key))}",
         )
         for effect in undecided(checkpoint)
     )
@@ -96,11 +107,17 @@ def refuse_undecided(checkpoint: Checkpoint) -> None:
         return
     lost = [effect.key for effect in left if contains_placeholder(effect.arguments)]
     why = f"; what cannot be run again, because its arguments held credentials: {told(lost)}" if lost else ""
-    raise NeedsDecisionError(
+    error = NeedsDecisionError(
         f"nobody knows whether these effects of run {checkpoint.run_id} happened: "
         f"{told(dict.fromkeys(effect.key for effect in left))}{why}",
         remedy=_REMEDY,
     )
+    error.details = {
+        "run": checkpoint.run_id,
+        "blockers": [blocker.document() for blocker in blockers_of(checkpoint)],
+        "undecided": [one.document() for one in open_effects(checkpoint)],
+    }
+    raise error
 
 
 def with_decisions(checkpoint: Checkpoint, decisions: Iterable[Decision]) -> Checkpoint:
@@ -108,14 +125,14 @@ def with_decisions(checkpoint: Checkpoint, decisions: Iterable[Decision]) -> Che
 
     Done: confirmed, with a result that nobody knows. Not done: proposed, so it may be done.
     """
-    by_key = {decision.effect: decision for decision in decisions}
+    by_name = {decision.effect: decision for decision in decisions}
     effects = tuple(
-        _with(effect, by_key[effect.key])
-        if _is_open(effect) and not effect.replayable and effect.key in by_key
+        _with(effect, by_name[name_of(effect.key)])
+        if _is_open(effect) and not effect.replayable and name_of(effect.key) in by_name
         else effect
         for effect in checkpoint.effects
     )
-    return checkpoint.model_copy(update={"effects": effects}) if by_key else checkpoint
+    return checkpoint.model_copy(update={"effects": effects}) if by_name else checkpoint
 
 
 def _with(effect: Effect, decision: Decision) -> Effect:
@@ -174,7 +191,7 @@ class Effects:
         confirmed = [effect for effect in known if effect.status == "confirmed"]
         if confirmed:
             result = usable(confirmed[-1].result, f"the recorded result of the effect {told([key])}")
-            return Answer(False, result, self.decisions.get(key))
+            return Answer(False, result, self.decisions.get(name_of(key)))
         for effect in known:
             usable(effect.arguments, f"an argument of the effect {told([key])}")
         return Answer(True)

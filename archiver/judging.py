@@ -1,4 +1,4 @@
-"""The report of a plan: whether the world still matches, and what stands against a restore."""
+"""The report: whether the world still matches, what stands against a restore, what the open bundle tells."""
 
 from __future__ import annotations
 
@@ -8,17 +8,22 @@ from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING
 
-from archiver import choosing, freshness, gate
+from archiver import choosing, freshness, gate, members, rotation, withheld
 from archiver.catalog import Chain
 from archiver.describe import apart
-from archiver.model import Record
-from archiver.model.report import Blocker, ProbeVerdict, RestoreReport
+from archiver.errors import NeedsDecisionError, StaleCheckpointError
+from archiver.model import Checkpoint, Record
+from archiver.model.report import Blocker, ProbeVerdict, Repaired, RestoreReport
 from archiver.rollback import ROLLBACK, Standing
 from archiver.setup.remote import store_options
+from archiver.shellwords import run_word, word
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from archiver.config.settings import FreshnessSettings
     from archiver.redact import Redactor
+    from archiver.repair import RepairReport
     from archiver.setup import Setup
 
 
@@ -36,7 +41,7 @@ def judge(
 ) -> RestoreReport:
     """What is known of the checkpoint before its bundle is opened.
 
-    `decided` are the keys of effects that somebody has decided on; `network` lets probes ask the hosts that
+    `decided` are the names of effects that somebody has decided on; `network` lets probes ask the hosts that
     the settings list; `current` is what the run is going to go on with, else what the settings say.
     """
     context = _world(record, setup, network, current, now)
@@ -150,3 +155,53 @@ def _warnings(chain: Chain, record: Record, lost: tuple[str, ...]) -> tuple[str,
     if record.left_out:
         warnings.append(f"{record.left_out} members were left out because they could not be made safe")
     return tuple(warnings)
+
+
+def refuse(report: RestoreReport, but: str) -> None:
+    """Raise for what stands against the restore, `but` that of this word alone; the error has it as data."""
+    if not any(blocker.accept != but for blocker in report.blockers):
+        return
+    kind = NeedsDecisionError if report.exit_code == NeedsDecisionError.exit_code else StaleCheckpointError
+    accepts = " ".join(f"--accept {word(blocker.accept)}" for blocker in report.blockers)
+    decide = next((f"{one.remedy}; " for one in report.blockers if one.accept == gate.EFFECTS), "")
+    look = f"`archiver restore --plan {run_word(report.run)}`"
+    error = kind(
+        f"checkpoint {report.seq} of run {report.run} is not handed over: "
+        + "; ".join(blocker.reason for blocker in report.blockers),
+        remedy=f"{decide}see {look}; to go on all the same: {accepts}",
+    )
+    error.details = {
+        "run": report.run,
+        "seq": report.seq,
+        "blockers": [blocker.document() for blocker in report.blockers],
+    }
+    raise error
+
+
+def opened(
+    report: RestoreReport, checkpoint: Checkpoint, unpacked: Path, repairs: RepairReport
+) -> RestoreReport:
+    """The report with what only the opened bundle tells, and what was mended in it."""
+    receipt = members.receipt_in(unpacked)
+    return report.model_copy(
+        update={
+            "undecided": gate.open_effects(checkpoint),
+            "redacted": withheld.places(checkpoint),
+            "left_out": tuple(f"{left.member}: {left.reason}" for left in receipt.left_out),
+            "rotate": tuple(rotation.lines(receipt.findings)),
+            "repairs": tuple(_repairs(repairs)),
+            "warnings": (*report.warnings, *_left(repairs)),
+        }
+    )
+
+
+def _repairs(repairs: RepairReport) -> Iterator[Repaired]:
+    for one in repairs.actions:
+        yield Repaired(part=one.part, item=one.item, code=one.code, action=one.action, detail=one.detail)
+
+
+def _left(repairs: RepairReport) -> Iterator[str]:
+    """What is wrong with the transcript and was not mended; approvals that wait are told of already."""
+    for found in repairs.left:
+        if found.code != "unanswered_call":
+            yield f"{found.part}, item {found.item}: {found.code}: {found.detail}"

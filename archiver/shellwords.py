@@ -5,18 +5,23 @@ from __future__ import annotations
 import os
 import shlex
 
-from archiver.safetext import one_line
-
 
 def word(text: str) -> str:
-    """The text as one word of a shell.
+    """The text as one word of a shell, the same in sh, bash, zsh and ksh, at a prompt and in a file.
 
-    Where something in it cannot be shown as it is (a line end, a control character, bytes of a file name that
-    are no text), as `$'…'`, which bash, zsh and ksh read.
+    Where something in it cannot be printed (a line end, a control character, bytes of a file name that are no
+    text, a space of another kind) a shell makes it with `printf`.
     """
-    if one_line(text) == text:
+    if text.isprintable():
         return shlex.quote(text)
-    return "$'" + "".join(_shown(character) for character in text) + "'"
+    made = "".join(_shown(character) for character in text)
+    if text[0] == "-":
+        made = f"\\055{made[1:]}"  # no option of printf
+    if text[-1] != "\n":
+        return f"\"$(printf '{made}')\""
+    # What a shell takes from a command loses the line ends behind it. bash, zsh and ksh read this; for others
+    # it is another word, but one word.
+    return f"$'{made.replace('%%', '%')}'"
 
 
 def run_word(run: str) -> str:
@@ -25,9 +30,10 @@ def run_word(run: str) -> str:
 
 
 def _shown(character: str) -> str:
-    if character in "\\'":
-        return f"\\{character}"
-    if one_line(character) == character:
+    """A character of a format of `printf` between quotes; `!` means something to shells at a prompt."""
+    if character == "%":
+        return "%%"
+    if character.isprintable() and character not in "\\'!":
         return character
     try:
         data = os.fsencode(character)

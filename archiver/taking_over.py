@@ -1,4 +1,4 @@
-"""Go on with a restored run: what is decided, the claim, and what the agent needs then."""
+"""Take a restored run over: what is decided, the claim, and what the agent needs to go on."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from archiver import audit, claiming, deciding, gate
+from archiver import audit, claiming, deciding, gate, withheld
 from archiver.claiming import End
 from archiver.deciding import Outcome
+from archiver.effect_names import name_of
 from archiver.errors import NeedsDecisionError, RefusedError, UsageError
 from archiver.gate import Effects
 from archiver.model import Checkpoint, Effect
@@ -21,6 +22,18 @@ from archiver.safetext import shorten
 
 if TYPE_CHECKING:
     from archiver.setup import Setup
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The report of a plan, and what a claim needs besides."""
+
+    report: RestoreReport
+    end: End
+    past: tuple[Decision, ...]
+    """What claims before said of effects, the last word on each."""
+    new: tuple[Decision, ...]
+
 
 Check = Callable[[Effect], "Outcome | None"]
 """Looks whether an effect happened: `done`, `not-done`, or None where it cannot tell."""
@@ -55,24 +68,58 @@ class Resumed:
         return Effects(self.state.effects, {one.effect: one for one in self.decisions})
 
 
+def decide(
+    checkpoint: Checkpoint, planned: Planned, resolve: Mapping[str, Outcome]
+) -> tuple[Checkpoint, tuple[Decision, ...]]:
+    """The checkpoint with what was decided, and the decisions that are about something undecided in it."""
+    checkpoint = withheld.without_replay(checkpoint)
+    names = _undecided(checkpoint)
+    past = tuple(deciding.about(planned.past, names))
+    deciding.check_names(resolve, names, past)
+    decisions = (*past, *planned.new)
+    return gate.with_decisions(checkpoint, decisions), decisions
+
+
+def _undecided(state: Checkpoint) -> dict[str, None]:
+    return dict.fromkeys(name_of(effect.key) for effect in gate.undecided(state))
+
+
+class Taking:
+    """The claim that a restore commits as its last step but one."""
+
+    def __init__(self, planned: Planned, setup: Setup, checkpoint: Checkpoint, now: datetime) -> None:
+        self.seq = planned.end.seq + 1
+        self.warnings: tuple[str, ...] = ()
+        self._planned, self._setup, self._checkpoint, self._now = planned, setup, checkpoint, now
+
+    def commit(self) -> None:
+        """Raises what `claiming.claim` raises."""
+        _, self.warnings = claiming.claim(
+            self._planned.report.record,
+            self._planned.end,
+            self._setup,
+            effects=effect_counts(self._checkpoint),
+            decisions=self._planned.new,
+            now=self._now,
+        )
+
+
 def resume(
     state: Checkpoint,
     report: RestoreReport,
-    end: End,
+    planned: Planned,
     setup: Setup,
     *,
-    new: tuple[Decision, ...],
     resolve: Mapping[str, Outcome],
     because: str,
     check: Check | None,
     now: datetime,
 ) -> Resumed:
-    """Decide on what is undecided in `state`, then claim the run. `new` was decided since the last claim."""
+    """Decide on what is undecided in `state`, then claim the run."""
     because = because or setup.why
+    end, resolve = planned.end, deciding.by_name(resolve)
     deciding.check_words(resolve, because)
-    deciding.check_keys(
-        resolve, dict.fromkeys(effect.key for effect in gate.undecided(state)), report.decisions
-    )
+    deciding.check_names(resolve, _undecided(state), report.decisions)
     claiming.check_possible(state.run_id, end, setup, now)
     _, made = words(resolve, because, setup, now)
     state = gate.with_decisions(state, made)
@@ -89,7 +136,7 @@ def resume(
         effects = {one.effect: one.outcome for one in made}
         said = audit.note(setup, "resolve", run=report.run, seq=report.seq, detail={"effects": effects})
     claimed, warnings = claiming.claim(
-        report.record, end, setup, effects=effect_counts(state), decisions=(*new, *made), now=now
+        report.record, end, setup, effects=effect_counts(state), decisions=(*planned.new, *made), now=now
     )
     return Resumed(state, claimed.seq, (*report.decisions, *made), (*said, *warnings))
 
@@ -104,22 +151,22 @@ def words(
     with session.lock:
         session.redactor = redactor = session.redactor or setup.redactor(new_key())
         reason = redactor.text(deciding.unicode(reason))
-        by = redactor.text(deciding.unicode(setup.settings.audit.who or deciding.somebody()))
-        for key in resolve:
-            if redactor.text(key) != key:
+        by, _ = audit.who_and_why(setup)
+        for name in resolve:
+            if redactor.text(name) != name:
                 raise RefusedError(
                     "the key of an effect that is to be resolved holds a credential: it cannot be recorded",
                     remedy="restore with --accept effects, and record the effect under another key",
                 )
     made = (
-        Decision(effect=key, outcome=outcome, by=by, at=now, reason=reason)
-        for key, outcome in resolve.items()
+        Decision(effect=name, outcome=outcome, by=by, at=now, reason=reason)
+        for name, outcome in resolve.items()
     )
     return reason, tuple(made)
 
 
 def _checked(check: Check, state: Checkpoint) -> dict[str, Outcome]:
-    """What the check found out about each effect that is undecided; what it cannot tell stays so."""
+    """What the check found out, by the names of effects that are undecided; what it cannot tell stays so."""
     found: dict[str, Outcome] = {}
     for effect in gate.undecided(state):
         answer = _asked(check, effect)
@@ -131,7 +178,7 @@ def _checked(check: Check, state: Checkpoint) -> dict[str, Outcome]:
                 f"{gate.told([effect.key])}",
                 remedy="it answers `done`, `not-done` or None",
             )
-        if found.setdefault(effect.key, answer) != answer:
+        if found.setdefault(name_of(effect.key), answer) != answer:
             raise NeedsDecisionError(
                 f"the precondition check {_name(check)} contradicts itself about {gate.told([effect.key])}",
                 remedy="several effects have this key: look yourself, and use --resolve",

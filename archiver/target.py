@@ -12,16 +12,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import unquote, urlsplit
 
 from archiver import jsonio
-from archiver.errors import AlreadyExistsError, ArchiverError, InputNotFoundError, StoreFullError
+from archiver.errors import AlreadyExistsError, ArchiverError, InputNotFoundError, StoreFullError, UsageError
 from archiver.scratch import Scratch, fsync_folder
 
 REPORT = "report.json"
 _MAX_REPORT = 64 << 20
 """Bytes of a report that are read."""
 _WRITTEN = re.compile(
-    r"transcript|original|full|artifacts|(effects|evidence)\.jsonl|(receipt|report|checkpoint(\.v\d+)?)\.json"
+    r"transcript|original|full|artifacts|(effects|evidence)\.jsonl|(receipt|report|checkpoint)\.json"
     r"|REPORT\.md"
 )
 """What a restore leaves in its folder."""
@@ -29,11 +30,12 @@ _MOUNTED = (errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM, errno.EROFS)
 """What renaming onto an empty folder says of a mount point, and of one in a folder that cannot be changed."""
 
 
-def check(into: Path, replaced: str | None = None) -> None:
-    """Refuse a target that is not a new name or an empty folder.
+def check(into: Path, replaced: str | None = None, *, store: str = "") -> None:
+    """Refuse a target that is not a new name or an empty folder, or lies in the store at the address `store`.
 
     One in which an earlier restore of the run `replaced` was handed over may be replaced.
     """
+    _demand_outside(into, store)
     if into.is_symlink() or (into.exists() and not into.is_dir()):
         raise AlreadyExistsError(
             f"{into} exists and is not a folder", remedy="choose another folder with --into"
@@ -47,6 +49,24 @@ def check(into: Path, replaced: str | None = None) -> None:
             "run left",
         )
     _demand_restored(into, replaced)
+    if _is_current(into):
+        raise AlreadyExistsError(
+            f"{into} is the current folder, which would be gone below your feet",
+            remedy="go to another folder first, or choose another one with --into",
+        )
+
+
+def _demand_outside(into: Path, store: str) -> None:
+    """What is sealed in the store would lie beside it in the open, and be taken for a part of it."""
+    address = urlsplit(store)
+    if address.scheme != "file":
+        return
+    root = os.path.realpath(unquote(address.path))
+    if Path(os.path.realpath(into)).is_relative_to(root):
+        raise UsageError(
+            f"{into} lies in the store {root}, and nothing is handed over there",
+            remedy="choose another folder with --into",
+        )
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -169,7 +189,10 @@ def failed(into: Path, error: OSError) -> ArchiverError:
 
 def rename(out: Path, into: Path) -> None:
     try:
-        out.rename(into)  # onto an empty folder this is atomic too; onto anything else it fails
+        if _is_current(into):
+            _fill(out, into)  # a shell that stands in it would stand in the one that was replaced
+        else:
+            out.rename(into)  # onto an empty folder this is atomic too; onto anything else it fails
     except OSError as error:
         if error.errno in _MOUNTED and into.is_dir():
             _fill(out, into)
@@ -178,6 +201,13 @@ def rename(out: Path, into: Path) -> None:
         else:
             raise
     fsync_folder(into.absolute().parent)
+
+
+def _is_current(folder: Path) -> bool:
+    try:
+        return folder.samefile(".")
+    except OSError:
+        return False
 
 
 def _in_the_way(into: Path) -> AlreadyExistsError:

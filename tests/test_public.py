@@ -13,7 +13,7 @@ import archiver
 def test_every_public_name_is_there() -> None:
     for name in archiver.__all__:
         assert getattr(archiver, name) is not None
-    assert archiver.Restored.__module__ == "archiver.restore"
+    assert archiver.Restored.__module__ == "archiver.restored"
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = archiver.nothing
 

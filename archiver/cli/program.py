@@ -136,6 +136,7 @@ def described(error: ArchiverError) -> dict[str, object]:
         "message": str(error),
         "remedy": error.remedy,
         "exit_code": error.exit_code,
+        **error.details,
     }
 
 
