@@ -52,6 +52,9 @@ class Head:
     seq: int
     record: Record | None = None
     error: ArchiverError | None = None
+    """Beside a record: why it is not the newest all the same (`witnessed`)."""
+    sha256: str = ""
+    """Digest of the record's body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +281,8 @@ class Catalog:
     def _head(self, fetched: _Fetched) -> Head:
         run, seq, *_ = fetched
         try:
-            return Head(run, seq, record=self._take(fetched).record)
+            link = self._take(fetched)
+            return Head(run, seq, record=link.record, sha256=link.sha256)
         except ArchiverError as error:
             return Head(run, seq, error=error.with_traceback(None))
 

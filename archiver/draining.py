@@ -5,8 +5,10 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from archiver import rollback
 from archiver.catalog import Catalog, Head
 from archiver.errors import ArchiverError, UsageError
 
@@ -42,12 +44,15 @@ def versions(text: str) -> Callable[[int], bool]:
 def checkpoints(setup: Setup, wanted: Callable[[int], bool]) -> Iterator[Head]:
     """Every checkpoint of the store that was saved in a wanted version; a run that cannot be read, once.
 
-    Reads all records of all runs, for the newest one does not say what those before it were saved in.
+    Reads all records of all runs, for the newest one does not say what those before it were saved in. A run
+    of which more was seen than the store has is an error too: what is missing may be what is looked for.
     """
-    catalog = Catalog(setup)
+    catalog, now = Catalog(setup), datetime.now(UTC)
     for run, newest in catalog.newest_numbers():
         try:
+            sight = rollback.look(run, setup)
             chain = catalog.chain(run)
+            sight.judge(chain, remember=False, now=now)
         except ArchiverError as error:
             yield Head(run, newest, error=error.with_traceback(None))
             continue

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from archiver import layout, retention
+from archiver import clock, layout, retention
 from archiver.age.header import MAX_HEADER
 from archiver.catalog import Catalog, Entry
 from archiver.errors import ArchiverError, BundleExpiredError, BundleMissingError
@@ -16,7 +16,7 @@ from archiver.model.record import BundleRef, Record
 from archiver.notes import Notes
 from archiver.retention import Committed, Ending
 from archiver.shellwords import run_word
-from archiver.store import ObjectVersion, Versioned
+from archiver.store import ObjectVersion, Remote, Versioned
 
 if TYPE_CHECKING:
     from archiver.setup import Setup
@@ -65,10 +65,15 @@ class Gone:
         where, end = f"the bundle of checkpoint {record.seq} of run {record.run}", self._ending(record)
         name = record.bundle.name if record.bundle else ""
         hints = "; ".join(self._hints(name))
-        if end is not None and end.at <= self._now:
+        if end is not None and end.at <= self._now and end.at <= self._sure:
             days = f"{retention.DAYS[end.retention]} days"
+            by = (
+                ""
+                if isinstance(self._setup.store, Remote)
+                else f", by this machine's clock: {utc_text(self._now)}"
+            )
             return BundleExpiredError(
-                f"{where} is EXPIRED since {utc_text(end.at)} (class {end.retention}, {days}): {name}",
+                f"{where} is EXPIRED since {utc_text(end.at)} (class {end.retention}, {days}{by}): {name}",
                 remedy=hints or "no checkpoint of the run has its bundle any more: only its records are left",
             )
         until = f"; its class keeps it until {utc_text(end.at)}" if end else ""
@@ -78,6 +83,10 @@ class Gone:
         """None where the record is none of the verified ones."""
         known = self._known.get(record.seq) == record.bundle
         return self._endings.get(record.seq) if known else None
+
+    @cached_property
+    def _sure(self) -> datetime:
+        return clock.latest_sure(self._now, self._setup.store)
 
     @cached_property
     def _known(self) -> dict[int, BundleRef | None]:

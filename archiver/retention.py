@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
@@ -15,6 +15,9 @@ DAYS: Final[Mapping[RetentionClass, int | None]] = MappingProxyType(
     {"intermediate": 8, "success": 30, "failure": 180, "live": 180, "record": 400, "hold": None}
 )
 """How long objects of a class are kept; None without end."""
+
+BEGINNING: Final = datetime(2020, 1, 1, tzinfo=UTC)
+"""Nothing was stored before: what seems to be older is of a wrong clock, and of an age that nobody knows."""
 
 _CLASSES: dict[Outcome, RetentionClass] = {
     "running": "live",
@@ -100,7 +103,9 @@ def _possible(one: Committed, after: Committed | None) -> Iterator[Ending | None
 def _end(one: Committed, retention: RetentionClass) -> Ending | None:
     days = DAYS[retention]
     try:
-        return None if days is None else Ending(one.at + timedelta(days=days), retention)
+        return (
+            None if days is None or one.at < BEGINNING else Ending(one.at + timedelta(days=days), retention)
+        )
     except OverflowError:
         return None
 

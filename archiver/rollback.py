@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
-from archiver import layout, records
-from archiver.catalog import Catalog, Chain, Entry
+from archiver import clock, layout, records, retention
+from archiver.catalog import Beginning, Catalog, Chain, Entry, Head
 from archiver.errors import (
     ArchiverError,
     ForkError,
@@ -84,6 +84,15 @@ class Sight:
                     raise
         return replace(standing, warnings=self._remember(chain.head, now)) if remember else standing
 
+    def verified(self, beginning: Beginning, now: datetime) -> Standing:
+        """The same of as much of a run as holds together; it is remembered where that is all of it."""
+        if beginning.links:
+            chain = Chain(self.run, beginning.links, beginning.newest)
+            return self.judge(chain, remember=beginning.error is None, now=now)
+        if self.seen is not None and beginning.newest < self.seen.seq and not self._expired(now):
+            raise self.behind(self.seen, beginning.newest)
+        return Standing()
+
     def gone(
         self, error: NoSuchRunError, newest: int, *, accept: Collection[str] = (), now: datetime
     ) -> ArchiverError:
@@ -92,6 +101,22 @@ class Sight:
         if seen is None or newest >= seen.seq or (not newest and self._expired(now)):
             return error
         return error if newest and ROLLBACK in accept else self.behind(seen, newest)
+
+    def vanished(self, now: datetime) -> RolledBackError | None:
+        """The error of a store that has no record of the run; None where it may have none."""
+        seen = self.seen
+        return None if seen is None or self._expired(now) else self.behind(seen, 0)
+
+    def glance(self, head: Head, now: datetime) -> RolledBackError | ForkError | None:
+        """What is wrong with the newest record as far as it tells alone, without the chain before it."""
+        seen, record = self.seen, head.record
+        if seen is None or head.seq > seen.seq:
+            return None
+        if head.seq == seen.seq and (record is None or head.sha256 == seen.sha256):
+            return None
+        if record is not None and self._began_anew(record, now):
+            return None
+        return fork(self.run, seen, self._where()) if head.seq == seen.seq else self.behind(seen, head.seq)
 
     def demand(self, head: Entry | None, catalog: Catalog, now: datetime) -> None:
         """Refuse to write after a record that is not the one that was seen, and does not come after it.
@@ -193,7 +218,10 @@ class Sight:
         )
 
     def _expired(self, now: datetime) -> bool:
-        return self.seen is not None and now - self.seen.recorded_at > KEPT
+        if self.seen is None or self.seen.recorded_at < retention.BEGINNING:
+            return False
+        end = self.seen.recorded_at + KEPT
+        return now > end and clock.latest_sure(now, self.setup.store) > end
 
     def _began_anew(self, first: Record, now: datetime) -> bool:
         """Whether the records that were seen had their time, and this is a later run of the same id."""

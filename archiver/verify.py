@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-from archiver import bundles, layout
+from archiver import bundles, layout, rollback
 from archiver.audit import seen
-from archiver.catalog import Catalog, Entry
+from archiver.catalog import Beginning, Catalog, Entry
 from archiver.errors import (
     ArchiverError,
     BundleExpiredError,
     InvalidNameError,
     KeyUnavailableError,
+    NoSuchRunError,
     RecipientMismatchError,
 )
 from archiver.gone import Gone
@@ -24,9 +25,11 @@ from archiver.notes import Notes
 from archiver.parallel import in_order
 from archiver.progress import Progress, Silent
 from archiver.recipients import fits
+from archiver.rollback import Sight
 from archiver.sampling import Sample
 from archiver.scratch import Scratch
 from archiver.signed import Seal
+from archiver.witnessed import Witnessed
 
 if TYPE_CHECKING:
     from archiver.setup import Setup
@@ -74,9 +77,9 @@ def verify(
     picks, after everything else was looked at. Each header that is opened must be for those who were signed,
     or for those whom the note of an administrator names. One finding an object, good or bad; damage in one
     run does not keep the others from being looked at. A bundle that is gone is damage unless its class lets
-    it be gone at `now`. Raises `NoSuchRunError` for a run that is not there, and what keeps the store from
-    being read at all. Of many runs several are looked at at the same time; `progress` is told of one run's
-    bundles only.
+    it be gone at `now`. What the witness has seen is compared, and the end of a run that is whole remembered.
+    Raises `NoSuchRunError` for a run that is not there, and what keeps the store from being read at all. Of
+    many runs several are looked at at the same time; `progress` is told of one run's bundles only.
     """
     look = _Look(setup, deep and sample is None, progress if run is not None else None, now)
     findings = look.one(run) if run is not None else look.all()
@@ -99,13 +102,15 @@ class _Look:
         self._setup = setup
         self._deep = deep
         self._progress = progress or Silent()
-        self._now = now
+        self._now = now or datetime.now(UTC)
+        self._unremembered: list[str] = []
         self._catalog = Catalog(setup)
         self._one_by_one = Catalog(setup, workers=1)
 
     def one(self, run: str) -> Iterator[Finding]:
         """The findings of one run, of the notes about it and of its audit."""
         yield from self._run(run, self._catalog, only=True)
+        yield from self._memory(run)
         yield from _notes(run, self._catalog.notes)
         yield from _audit(run, self._setup)
 
@@ -124,7 +129,21 @@ class _Look:
         workers = min(self._catalog.workers, DEEP_WORKERS) if self._deep else self._catalog.workers
         for findings in in_order(look, numbered(), workers=workers):
             yield from findings
+        witnessed = Witnessed(self._setup, self._now)
+        for head in witnessed.vanished(newest):
+            if head.error is None:
+                yield from self._run(head.run, self._one_by_one)
+            else:
+                yield Finding(layout.records_prefix(head.run), head.run, error=head.error)
+        yield from self._memory(None, *witnessed.warnings)
         yield from _others(self._setup, newest, self._catalog.notes)
+
+    def _memory(self, run: str | None, *warnings: str) -> Iterator[Finding]:
+        """What of the witness could not be used, once for all runs: mostly it is one thing."""
+        where = layout.RECORDS if run is None else layout.records_prefix(run)
+        more = f" and {len(self._unremembered) - 1} more" if len(self._unremembered) > 1 else ""
+        for text in (*warnings, *(f"{one}{more}" for one in self._unremembered[:1])):
+            yield Finding(where, run, note=text, state="warning", again=True)
 
     def opened(self, picked: Mapping[str, Collection[int]]) -> Iterator[Finding]:
         """The findings of the bundles of these runs and numbers, each opened."""
@@ -144,15 +163,24 @@ class _Look:
             yield from findings
 
     def _run(self, run: str, catalog: Catalog, *, only: bool = False) -> Iterator[Finding]:
+        where = layout.records_prefix(run)
+        sight = None
+        try:
+            sight = rollback.look(run, self._setup)
+        except ArchiverError as error:
+            yield Finding(where, run, error=error, again=True)
         try:
             beginning = catalog.beginning(run)
         except ArchiverError as error:
-            if only and error.exit_code == 9:
-                raise
-            yield Finding(layout.records_prefix(run), run, error=error)
+            if isinstance(error, NoSuchRunError) and sight is not None:
+                error = sight.gone(error, 0, now=self._now)
+            if only and error.exit_code == NoSuchRunError.exit_code:
+                raise error from None
+            yield Finding(where, run, error=error)
             return
         if beginning.error is not None:
-            yield Finding(layout.records_prefix(run), run, error=beginning.error)
+            yield Finding(where, run, error=beginning.error)
+        yield from self._seen(sight, beginning)
         yield from _remarks(run, beginning.remarks, beginning.links)
         if beginning.error is not None:
             return
@@ -168,6 +196,15 @@ class _Look:
         for name in sizes:
             yield Finding(name, run, note=_UNCOMMITTED)
         yield from _advice(run, seals, self._setup)
+
+    def _seen(self, sight: Sight | None, beginning: Beginning) -> Iterator[Finding]:
+        """What speaks against the chain although it may hold together: the witness has seen another."""
+        try:
+            standing = sight.verified(beginning, self._now) if sight is not None else rollback.Standing()
+        except ArchiverError as error:
+            yield Finding(layout.records_prefix(beginning.run), beginning.run, error=error, again=True)
+        else:
+            self._unremembered.extend(standing.warnings)
 
     def _bundle(self, link: Entry, name: str, size: int | None, gone: Gone, seals: list[Seal]) -> Finding:
         run, seq = link.record.run, link.record.seq

@@ -18,12 +18,13 @@ from archiver.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from archiver.catalog import Head
     from archiver.model import Record
     from archiver.setup import Setup
+    from archiver.witnessed import Witnessed
 
 
 def list_runs(
@@ -67,7 +68,8 @@ def list_runs(
     writer died in that moment or could not, appears only in the full list.
 
     In a pipe each line has: run, number, saved at, outcome, task, stored bytes, credentials replaced, phase,
-    note. A run whose record cannot be read is listed with its error, whatever is asked for.
+    note. A run whose record cannot be read is listed with its error, whatever is asked for; so is one of
+    which the store has less than was seen before, or nothing any more.
 
     `--schema '<2'` finds what has to be drained before a release stops reading a version: all records of all
     runs are read, and `archiver migrate` saves the newest checkpoint of a run anew.
@@ -92,6 +94,8 @@ def list_runs(
             output.line("No runs." if start is None and not task and not outcome else "No such runs.")
     if stopped:
         output.problem("note", stopped, None, style="1;33")
+    for warning in found.warnings:
+        output.problem("warning", warning, None, style="1;33")
     problems.report((f"run {h.run}, record {h.seq}: {h.error}", h.error) for h in found.broken if h.error)
     if found.broken:
         raise typer.Exit(max(head.error.exit_code for head in found.broken if head.error))
@@ -114,25 +118,46 @@ def _collect(
     found: _Found,
 ) -> str:
     """Fill `found`; returns why the search ended early, if it did."""
+    from datetime import UTC, datetime
+
+    from archiver.witnessed import Witnessed
+
+    witnessed = Witnessed(setup, datetime.now(UTC))
+    stopped = ""
     if newest is None:
-        from archiver import draining
-        from archiver.catalog import Catalog
         from archiver.cli.progress import counted
 
         what = "runs read" if versions is None else "checkpoints found"
         with counted(what, found.as_json) as tick:
-            heads = Catalog(setup).heads() if versions is None else draining.checkpoints(setup, versions)
-            for head in heads:
+            for head in _all(setup, versions, witnessed):
                 tick()
                 if wanted(head):
                     found.add(head)
-        return ""
-    from archiver import newest as room
+    else:
+        from archiver import newest as room
 
-    answer = room.newest(setup, newest, wanted)
-    for head in answer.heads:
-        found.add(head)
-    return answer.stopped
+        answer = room.newest(setup, newest, wanted)
+        for head in witnessed.heads(answer.heads):
+            found.add(head)
+        stopped = answer.stopped
+    found.warnings = witnessed.warnings
+    return stopped
+
+
+def _all(setup: Setup, versions: Callable[[int], bool] | None, witnessed: Witnessed) -> Iterator[Head]:
+    """Newest records or, of some schema versions, all checkpoints; and the runs that are gone though seen."""
+    from archiver import draining
+    from archiver.catalog import Catalog
+
+    if versions is not None:
+        yield from draining.checkpoints(setup, versions)
+        yield from witnessed.vanished(set(Catalog(setup).runs()))
+        return
+    known: set[str] = set()
+    for head in witnessed.heads(Catalog(setup).heads()):
+        known.add(head.run)
+        yield head
+    yield from witnessed.vanished(known)
 
 
 class _Found:
@@ -142,13 +167,14 @@ class _Found:
         self.as_json = as_json
         self._rows: list[tuple[tuple[float, str], Any]] = []
         self.broken: list[Head] = []
+        self.warnings: tuple[str, ...] = ()
 
     def add(self, head: Head) -> None:
         from archiver import jsonio
         from archiver.cli import output
         from archiver.newest import place
 
-        if head.record is None:
+        if head.error is not None:
             self.broken.append(head)
         if not self.as_json:
             self._rows.append((place(head), _row(head)))
@@ -167,20 +193,28 @@ _COLUMNS = ("RUN", "NO", "SAVED (UTC)", "OUTCOME", "TASK", "STORED", "FOUND", "P
 
 def _wanted(head: Head, task: str | None, outcome: str | None, start: datetime | None) -> bool:
     record = head.record
-    return record is None or (
-        (task is None or record.task == task)
-        and (outcome is None or record.outcome == outcome)
-        and (start is None or record.recorded_at >= start)
+    return (
+        record is None
+        or head.error is not None
+        or (
+            (task is None or record.task == task)
+            and (outcome is None or record.outcome == outcome)
+            and (start is None or record.recorded_at >= start)
+        )
     )
 
 
 def _row(head: Head) -> tuple[Any, ...]:
     if head.record is None:
-        return (head.run, head.seq, "", f"error: {type(head.error).__name__}", "", "", "", "", "")
-    return _record_row(head.record)
+        return (head.run, head.seq, "", _wrong(head), "", "", "", "", "")
+    return _record_row(head.record, _wrong(head) if head.error is not None else head.record.outcome)
 
 
-def _record_row(record: Record) -> tuple[Any, ...]:
+def _wrong(head: Head) -> str:
+    return f"error: {type(head.error).__name__}"
+
+
+def _record_row(record: Record, outcome: str) -> tuple[Any, ...]:
     from archiver.cli import output
     from archiver.cli.text import moment, size
     from archiver.model import utc_text
@@ -190,7 +224,7 @@ def _record_row(record: Record) -> tuple[Any, ...]:
         record.run,
         record.seq,
         moment(record.recorded_at) if people else utc_text(record.recorded_at),
-        record.outcome,
+        outcome,
         "" if people and record.task == record.run else record.task,
         size(record.sizes.stored) if people else record.sizes.stored,
         (sum(record.findings.values()) or "") if people else sum(record.findings.values()),

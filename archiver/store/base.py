@@ -90,6 +90,9 @@ class Remote(Protocol):
     def parallel(self) -> int:
         """How many requests at the same time are welcome."""
 
+    def clock(self) -> datetime:
+        """The time by the clock of the store; by that of this machine where it does not tell."""
+
     def download(self, name: str, into: Path, *, limit: int) -> ObjectInfo:
         """The object as the new file `into` (mode 0600), in parallel ranges of one version of it.
 

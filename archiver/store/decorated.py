@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 
@@ -68,6 +69,9 @@ class DecoratedRemote(Decorated):
     def parallel(self) -> int:
         """As many as the store within."""
         return self._remote.parallel
+
+    def clock(self) -> datetime:
+        return self._call("clock", self._remote.clock)
 
     def download(self, name: str, into: Path, *, limit: int) -> ObjectInfo:
         return self._call("download", lambda: self._remote.download(name, into, limit=limit))

@@ -31,6 +31,7 @@ from e2e.rekeying import at, backdate, overwrite, to
 RUN = "r"
 NOW = datetime.now(UTC)
 DAY = timedelta(days=1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Save = Callable[..., Record]
 
 
@@ -71,6 +72,21 @@ def test_superseded_bundles_expire_after_eight_days(setup: Setup, save: Save) ->
     assert states(setup) == {"1": "expired", "2": "expired", "3": "BundleMissingError", "4": "ok"}
     assert states(setup, now=NOW + DAY + DAY)["3"] == "expired"
     assert states(setup, now=NOW - 7 * DAY - DAY / 2)["2"] == "BundleMissingError", "not superseded yet"
+
+
+def test_what_was_written_before_there_was_anything_is_of_no_known_age(setup: Setup, save: Save) -> None:
+    """A machine that takes today for 1970 has saved them."""
+    first, _ = save((NOW - EPOCH) / DAY), save((NOW - EPOCH) / DAY - 1)
+    remove(setup, first)
+    assert states(setup) == {"1": "BundleMissingError", "2": "ok"}
+
+
+def test_of_a_folder_it_is_said_by_which_clock(setup: Setup, save: Save) -> None:
+    record = save(1)
+    remove(setup, record)
+    later = datetime(2090, 1, 1, tzinfo=UTC)
+    (finding,) = [found for found in verify(setup, RUN, now=later) if found.state == "expired"]
+    assert "by this machine's clock: 2090-01-01T00:00:00.000Z" in finding.note
 
 
 def test_a_finding_says_since_when(setup: Setup, save: Save) -> None:

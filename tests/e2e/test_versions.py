@@ -24,6 +24,7 @@ from archiver.errors import (
     ContextMismatchError,
     MissingRecordError,
     NoSuchRunError,
+    RolledBackError,
     StoreDeniedError,
 )
 from archiver.history import MAX_VERSIONS
@@ -336,6 +337,23 @@ def test_a_hidden_bundle_is_gone_and_its_version_is_named(place: Place) -> None:
     assert "checkpoint 3 is the newest that is still whole" in str(caught.value.remedy)
     place.raw.delete_object(**place.key(bundle.name), VersionId=marker)
     assert restore.plan(RUN, place.setup).seq == 4
+
+
+def test_a_clock_that_is_ahead_makes_nothing_expire_where_the_store_has_its_own(place: Place) -> None:
+    """Neither a bundle nor what was seen of a run: there the server says what time it is."""
+    ahead = datetime(2090, 1, 1, tzinfo=UTC)
+    bundle = place.save(note="four").bundle
+    assert bundle is not None
+    place.hide(bundle.name)
+    with pytest.raises(BundleMissingError, match="its class keeps it until"):
+        restore.plan(RUN, place.setup, now=ahead)
+    assert [finding.object for finding in verify(place.setup, now=ahead) if not finding.ok] == [bundle.name]
+    for seq in (1, 2, 3, 4):
+        place.remove_for_good(record(seq))
+    with pytest.raises(RolledBackError):
+        restore.plan(RUN, place.setup, now=ahead)
+    found = [finding.error for finding in verify(place.setup, now=ahead) if finding.run == RUN]
+    assert any(isinstance(error, RolledBackError) for error in found)
 
 
 def test_an_interior_gap_is_an_error_on_s3(place: Place, make: Callable[[bool], Place]) -> None:

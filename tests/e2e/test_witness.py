@@ -136,6 +136,20 @@ def test_a_store_that_was_taken_back_is_refused_everywhere(
     assert newest_seen(setup) == 4
 
 
+def test_a_run_that_was_saved_in_1970_is_missed_all_the_same(setup: Setup, note: Path, root: Path) -> None:
+    """Records that a machine without a clock has made are not as old as they say."""
+    save(setup, note)
+    path = file_of(setup)
+    document = json.loads(path.read_text())
+    document["recorded_at"] = document["seen_at"] = "1970-01-01T00:00:09Z"
+    path.write_text(json.dumps(document))
+    record_at(root, 1).unlink()
+    for call in (lambda: plan(RUN, setup), lambda: save(setup, note)):
+        with pytest.raises(RolledBackError):
+            call()
+    assert newest_seen(setup) == 1
+
+
 def test_a_person_may_restore_a_store_that_is_behind_and_nothing_is_believed_by_that(
     setup: Setup, note: Path, tmp_path: Path, root: Path
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
@@ -48,6 +49,10 @@ class Far(LocalStore):
         self.make()
         self.fails: list[str] = []
         """Verbs that fail, once each, before anything is done; with a `!`, after it was done."""
+
+    def clock(self) -> datetime:
+        self._now("clock")
+        return datetime(2026, 1, 2, tzinfo=UTC)
 
     def download(self, name: str, into: Path, *, limit: int) -> ObjectInfo:
         self._now("download")
@@ -124,6 +129,7 @@ def test_what_a_store_over_a_network_can_do_besides_is_kept(wrap: Wrap, far: Far
     assert isinstance(store, Remote)
     assert not isinstance(wrap(LocalStore(tmp_path)), Remote)
     assert (store.parallel, store.url) == (7, far.url)
+    assert store.clock() == datetime(2026, 1, 2, tzinfo=UTC)
     store.create(NAME, [b"abc"], retention="live")
     assert store.download(NAME, tmp_path / "file", limit=3).size == 3
     assert (tmp_path / "file").read_bytes() == b"abc"

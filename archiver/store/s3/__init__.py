@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -24,7 +24,7 @@ from archiver.model.record import RetentionClass
 from archiver.store.base import ObjectInfo, ObjectVersion
 from archiver.store.options import S3Options
 from archiver.store.s3 import address, download, uploads, versions
-from archiver.store.s3.client import CLASS_TAG, S3, class_of, info_of
+from archiver.store.s3.client import CLASS_TAG, S3, class_of, date_of, info_of
 from archiver.store.s3.listing import listed
 from archiver.store.s3.read import BUFFER, ObjectReader
 from archiver.store.s3.upload import Put, put
@@ -57,6 +57,10 @@ class S3Store:
     def parallel(self) -> int:
         """How many requests at the same time are welcome."""
         return self._s3.options.aws.parallel
+
+    def clock(self) -> datetime:
+        """The time that the server puts on an answer."""
+        return date_of(self._s3.call("list_objects_v2", MaxKeys=1, Prefix=self._s3.address.key_start("")))
 
     def create(self, name: str, body: Iterable[bytes], *, retention: RetentionClass) -> ObjectInfo:
         """Create a new object, durable when this returns; `AlreadyExistsError` if the name is taken.
