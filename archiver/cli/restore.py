@@ -49,8 +49,11 @@ def restore(
         list[str] | None,
         typer.Option(
             "--accept",
-            help="Go on although this probe is not FRESH, this once; the report notes it; repeatable.",
-            metavar="PROBE",
+            help="Go on all the same, this once; the report notes it; repeatable. A probe that is not FRESH, "
+            "by its name (age, approvals, budget, credentials, git_branch, git_commit, git_dirty, harness, "
+            "installed, lockfiles, model, platform, prompt, remote_head, runtime, tools, upstream, or one of "
+            "your own); `effects` that nobody has decided on; `rollback` of the store behind what was seen.",
+            metavar="WHAT",
         ),
     ] = None,
     resolve: Annotated[

@@ -64,6 +64,10 @@ def verify(
 ) -> None:
     """Verify signatures, chains and bundles.
 
+    Each run is compared with what was seen of it before (`archiver witness list`): one that the store has
+    less of, or nothing any more, is an error, and so is another record of the same number. What is found
+    whole has been seen from then on.
+
     Whom an object is sealed to is compared with what was signed, for records and, with --deep, for bundles;
     what `rekey` changed is known by its notes. A run that is sealed to other recipients than the configured
     ones is mentioned. A bundle that is gone as its class allows has expired and is no damage. Records are

@@ -255,3 +255,16 @@ def test_what_is_lost_is_said_to_people_and_stays_harmless(
     outcome = command("restore", RUN, terminal=True)
     assert outcome.code == 4
     check_harmless(outcome)
+
+
+def test_the_help_names_all_that_can_be_accepted() -> None:
+    from typing import get_type_hints
+
+    from archiver.cli.restore import restore
+    from archiver.freshness.builtin import BUILTIN
+    from archiver.gate import EFFECTS
+    from archiver.rollback import ROLLBACK
+
+    (option,) = get_type_hints(restore, include_extras=True)["accept"].__metadata__
+    words = set(re.findall(r"[a-z_]+", option.help))
+    assert words >= {probe.name for probe in BUILTIN} | {EFFECTS, ROLLBACK}
