@@ -8,22 +8,24 @@ folder with a configuration of our own, so the repository's is not even read.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import resource
 import selectors
 import shutil
 import signal
 import subprocess
-import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from archiver.freshness.git_private import private_folder
-
 OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 _MAX_OUTPUT = 1 << 16
+_MAX_MEMORY = 2 << 30
+_LINE_ENDS = {"core.autocrlf": ("true", "false", "input"), "core.eol": ("lf", "crlf", "native")}
 
 # In the order git applies them these beat the repository's own files. `safe.directory` lets us look at other
 # people's repositories: what it protects from, the next lines switch off.
@@ -44,6 +46,7 @@ _OVERRIDES = {
     "diff.external": "",
     "log.showSignature": "false",
     "submodule.recurse": "false",
+    "core.untrackedCache": "false",
     "protocol.allow": "never",
     "gc.auto": "0",
     "maintenance.auto": "false",
@@ -146,64 +149,43 @@ class Repository:
             raise GitError("git cannot compare the two commits")
         return Distance(int(counts[0]), int(counts[1]))
 
-    def dirty(self) -> bool | None:
-        """Whether files differ from HEAD or are untracked; None where that cannot be found out safely.
-
-        Submodules are not entered, and content filters such as LFS are not run: a file that only a filter
-        can compare counts as changed.
-        """
-        try:
-            _, status, out = self._status("--untracked-files=normal", limit=1)
-        except NoRepositoryError:
-            return None
-        return None if status != 0 else bool(out)
-
-    def changed(self, limit: int) -> tuple[Path, list[bytes]]:
-        """The work tree, and the names in it of files that differ from HEAD or are untracked.
-
-        As `dirty`, every untracked file by itself. `GitError` when the names have more than `limit` bytes.
-        """
-        tree, status, out = self._status("--untracked-files=all", "-z", limit=limit)
-        if status != 0:
-            raise GitError("git cannot compare the work tree")
-        if len(out) >= limit:
-            raise GitError("too many files have uncommitted changes")
-        names = sorted({entry[3:] for entry in out.split(b"\0") if len(entry) > 3})
-        if any(name.startswith(b"/") or b".." in name.split(b"/") for name in names):
-            raise GitError("the index names files outside the work tree")
-        return tree, names
-
     @property
     def deadline(self) -> float:
         """The moment of the monotonic clock at which questions end."""
         return self._deadline
 
-    def _status(self, *arguments: str, limit: int) -> tuple[Path, int, bytes]:
-        """Work tree, exit status and output of `git status`, through a git folder of our own."""
-        head = self.head()
-        if head is None and not self.is_unborn():
-            raise NoRepositoryError("HEAD leads to no commit")
-        tree = self._tree()
-        common = self._ask_path("--git-common-dir")
-        sha256 = len(head) == 64 if head else self._is_sha256()
-        with tempfile.TemporaryDirectory(prefix="archiver-git-") as private:
-            environ = private_folder(Path(private), head, tree, self.git_folder, common, sha256=sha256)
-            status, out = self._run(
-                "status", "--porcelain", "--ignore-submodules=all", "--no-renames", *arguments,
-                environ=environ, limit=limit,
-            )  # fmt: skip
-        return tree, status, out
+    @property
+    def common_folder(self) -> Path:
+        """The git folder that all work trees of the repository share."""
+        return self._ask_path("--git-common-dir")
 
-    def _tree(self) -> Path:
+    def tree(self) -> Path:
         """The work tree around the folder; its configuration may not name another one."""
         tree = self._ask_path("--show-toplevel")
         if not self._folder.resolve().is_relative_to(tree.resolve()) or not (tree / ".git").exists():
             raise NoRepositoryError(f"the repository at {self._folder} has its work tree elsewhere")
         return tree
 
-    def _is_sha256(self) -> bool:
+    def is_sha256(self) -> bool:
+        """Whether its objects are named by SHA-256."""
         _, out = self._run("rev-parse", "--show-object-format")
         return out.strip() == b"sha256"
+
+    def line_ends(self) -> dict[str, str]:
+        """How the repository's own file says that line ends are converted: words that start no program."""
+        found = {key: self._setting(key) for key in _LINE_ENDS}
+        return {key: said for key, said in found.items() if said and said.lower() in _LINE_ENDS[key]}
+
+    def privately(
+        self,
+        environ: dict[str, str],
+        *arguments: str,
+        limit: int = _MAX_OUTPUT,
+        sink: Callable[[bytes], None] | None = None,
+        stdin: Path | None = None,
+    ) -> tuple[int, bytes]:
+        """As all questions are asked, through the git folder that `environ` names."""
+        return self._run(*arguments, environ=environ, limit=limit, sink=sink, stdin=stdin)
 
     def _ask_path(self, question: str) -> Path:
         status, out = self._run("rev-parse", "--path-format=absolute", question)
@@ -212,29 +194,50 @@ class Repository:
         return Path(os.fsdecode(out[:-1]))
 
     def _run(
-        self, *arguments: str, environ: dict[str, str] | None = None, limit: int = _MAX_OUTPUT
+        self,
+        *arguments: str,
+        environ: dict[str, str] | None = None,
+        limit: int = _MAX_OUTPUT,
+        sink: Callable[[bytes], None] | None = None,
+        stdin: Path | None = None,
     ) -> tuple[int, bytes]:
-        """Exit status and the beginning of the output; `GitError` past the deadline."""
+        """Exit status and the beginning of the output; `GitError` past the deadline.
+
+        All of the output goes to `sink` where there is one, piece by piece.
+        """
         environ = environ or self._place
         place = [] if environ else ["-C", str(self._folder)]
         overrides = [part for item in _OVERRIDES.items() for part in ("-c", "=".join(item))]
         command = [_git(), *overrides, "--no-pager", "--no-replace-objects", *place, *arguments]
-        with subprocess.Popen(  # noqa: S603 - an absolute program, a list of arguments, no shell
-            command,
-            cwd="/",
-            env=_environ() | environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        ) as process:
+        with (
+            Path(stdin or os.devnull).open("rb") as coming,
+            subprocess.Popen(  # noqa: S603 - an absolute program, a list of arguments, no shell
+                command,
+                cwd="/",
+                env=_environ() | environ,
+                stdin=coming,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            ) as process,
+        ):
             try:
-                return _collect(process, self._deadline, limit)
+                _confine(process)
+                return _collect(process, self._deadline, limit, sink)
             finally:
                 _end(process)
 
 
-def _collect(process: subprocess.Popen[bytes], deadline: float, limit: int) -> tuple[int, bytes]:
+def _confine(process: subprocess.Popen[bytes]) -> None:
+    """Bound what git may hold in memory: it reads some files of a repository whole, however large."""
+    if hasattr(resource, "prlimit"):  # Linux has it
+        with contextlib.suppress(OSError):  # it has ended already
+            resource.prlimit(process.pid, resource.RLIMIT_DATA, (_MAX_MEMORY, _MAX_MEMORY))
+
+
+def _collect(
+    process: subprocess.Popen[bytes], deadline: float, limit: int, sink: Callable[[bytes], None] | None
+) -> tuple[int, bytes]:
     """At most `limit` bytes of output; reading stops there and the process counts as successful."""
     assert process.stdout is not None  # noqa: S101 - opened as a pipe above
     out = bytearray()
@@ -246,7 +249,10 @@ def _collect(process: subprocess.Popen[bytes], deadline: float, limit: int) -> t
             chunk = os.read(process.stdout.fileno(), limit - len(out))
             if not chunk:
                 break
-            out += chunk
+            if sink is None:
+                out += chunk
+            else:
+                sink(chunk)
         else:
             return 0, bytes(out)
     try:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from archiver.freshness.git import OBJECT_ID, GitError, NoRepositoryError, Repository
+from archiver.freshness.git_worktree import is_dirty
 from archiver.freshness.probe import Context
 from archiver.freshness.verdict import State, Verdict
 from archiver.model import JsonValue
@@ -108,7 +109,7 @@ def _remembered(captured: JsonValue) -> tuple[str | None, str | None, bool | Non
 
 def _dirty(repository: Repository) -> bool | None:
     try:
-        return repository.dirty()
+        return is_dirty(repository)
     except (GitError, OSError):  # a large tree may not be looked through in time; the commit still counts
         return None
 

@@ -6,10 +6,11 @@ import hashlib
 import os
 import stat
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from archiver.freshness import digests
+from archiver.freshness import digests, git_worktree
 from archiver.freshness.git import GitError, Repository
 from archiver.freshness.git_commit import ELSEWHERE, SHARE
 from archiver.freshness.probe import Context
@@ -17,8 +18,10 @@ from archiver.freshness.verdict import State, Verdict
 from archiver.model import JsonValue
 from archiver.safetext import shorten
 
-MAX_NAMES = 1 << 20
-"""Bytes of the names of all changed files."""
+MAX_NAMES = 2 << 20
+"""Bytes of the list of all changed files."""
+MAX_REPOSITORIES = 64
+"""Repositories inside the work tree, however deep."""
 MAX_FILES = 2000
 MAX_CONTENT = 64 << 20
 """Bytes of all changed files together."""
@@ -31,7 +34,8 @@ _ACCEPT = "`--accept git_dirty` goes on anyway"
 class GitDirtyProbe:
     """FRESH with no changes or the same ones, STALE with others, UNKNOWN when they are too large.
 
-    What lies in the work tree counts, whether it is staged or not; ignored files and submodules do not.
+    What lies in the work tree counts, whether it is staged or not, and what lies in the index alone; so do
+    repositories inside this one, with what lies in them. Ignored files do not.
     """
 
     name = "git_dirty"
@@ -39,7 +43,8 @@ class GitDirtyProbe:
     def capture(self, context: Context) -> JsonValue | None:
         """`{count, files, digest}`: the first names, and a guarded digest of names, modes and contents.
 
-        `{unread}` says why there is none. None without a repository.
+        `absent` is there where files are left out of the work tree, as in a sparse checkout. `{unread}` says
+        why there is none. None without a repository.
         """
         if context.workspace is None:
             return None
@@ -48,11 +53,17 @@ class GitDirtyProbe:
         except (GitError, OSError):
             return None
         try:
-            names, content = uncommitted(repository, context.apart)
+            found = uncommitted(repository, context.apart)
         except (GitError, OSError) as error:
             return {"unread": _said(error)}
-        digest = digests.guarded(content) if names else None
-        return {"count": len(names), "files": [_shown(name) for name in names[:_LISTED]], "digest": digest}
+        return {
+            "count": len(found.names),
+            "files": [_shown(name) for name in found.names[:_LISTED]],
+            "digest": digests.guarded(found.content) if found.names else None,
+            **(
+                {"absent": {"count": found.absent, **digests.guarded(found.left_out)}} if found.absent else {}
+            ),
+        }
 
     def judge(self, captured: JsonValue, context: Context) -> Verdict:
         if not isinstance(captured, dict):
@@ -66,14 +77,19 @@ class GitDirtyProbe:
             return self._answer("UNKNOWN", "no workspace folder is known", ELSEWHERE)
         try:
             repository = Repository(context.workspace, context.timeout * SHARE)
-            names, content = uncommitted(repository, context.apart)
+            found = uncommitted(repository, context.apart)
         except (GitError, OSError) as error:
             return self._answer("UNKNOWN", f"cannot be compared: {_said(error)}", ELSEWHERE)
-        if not names and not count:
+        names = found.names
+        if not (names and count and digests.matches(found.content, captured.get("digest"))) and (
+            names or count
+        ):
+            return self._differ(captured, count, names)
+        if left_out := _left_out(captured.get("absent"), found):
+            return self._answer("STALE", left_out, f"look at `git sparse-checkout list`; {_ACCEPT}")
+        if not names:
             return self._answer("FRESH", "no uncommitted changes, then and now", None)
-        if names and count and digests.matches(content, captured.get("digest")):
-            return self._answer("FRESH", f"the same uncommitted changes in {_files(count)}", None)
-        return self._differ(captured, count, names)
+        return self._answer("FRESH", f"the same uncommitted changes in {_files(count)}", None)
 
     def _differ(self, captured: JsonValue, count: int, names: list[bytes]) -> Verdict:
         then = _listed(list(captured.get("files") or ()), count)
@@ -89,41 +105,110 @@ class GitDirtyProbe:
         return Verdict(probe=self.name, state=state, evidence=evidence, remedy=remedy)
 
 
-def uncommitted(repository: Repository, apart: Sequence[Path] = ()) -> tuple[list[bytes], bytes]:
-    """Names of the changed files, and a digest of what lies under them; `GitError` beyond the limits."""
-    tree, names = repository.changed(MAX_NAMES)
-    outside = [os.fsencode(path.resolve()) for path in apart]
-    root = os.fsencode(tree.resolve())
-    names = [name for name in names if not any(_is_in(root + b"/" + name, path) for path in outside)]
-    if len(names) > MAX_FILES:
-        raise GitError(f"more than {MAX_FILES} files have uncommitted changes")
-    digest = hashlib.sha256()
-    left = MAX_CONTENT
-    for name in names:
-        kind, size, content = _content(tree / os.fsdecode(name), left, repository.deadline)
-        left -= size
-        digest.update(b"%d:%s%s%s" % (len(name), name, kind, content))
-    return names, digest.digest()
+@dataclass(frozen=True, slots=True)
+class Uncommitted:
+    """What lies in a work tree beside what its commit says."""
+
+    names: list[bytes]
+    content: bytes
+    """A digest of what lies under the names."""
+    absent: int
+    """How many files and submodules are left out of the work tree."""
+    left_out: bytes
+    """A digest of their names."""
+
+
+def uncommitted(repository: Repository, apart: Sequence[Path] = ()) -> Uncommitted:
+    """What differs, also in the repositories inside this one; `GitError` beyond the limits."""
+    return _Look(apart, repository.deadline).at(repository)
+
+
+class _Look:
+    """One look at a work tree and at those inside it, with one limit for all of them together."""
+
+    def __init__(self, apart: Sequence[Path], deadline: float) -> None:
+        self._apart = [os.fsencode(path.resolve()) for path in apart]
+        self._deadline = deadline
+        self._left = MAX_CONTENT
+        self._repositories = 0
+
+    def at(self, repository: Repository) -> Uncommitted:
+        changes = git_worktree.changes(repository, MAX_NAMES)
+        tree = os.fsencode(changes.tree)
+        inside: dict[bytes, bytes] = {}
+        for name, commit in changes.modules.items():
+            module = self._inside(tree + b"/" + name)
+            if module is None:
+                changes.absent.add(name)
+            elif module[0] != commit or module[1].names or module[1].absent:
+                inside[name] = _together(*module)
+        names = sorted(
+            name for name in changes.files.keys() | inside.keys() if self._counts(changes.tree, name)
+        )
+        if len(names) > MAX_FILES:
+            raise GitError(f"more than {MAX_FILES} files have uncommitted changes")
+        digest = hashlib.sha256()
+        for name in names:
+            kind, content = (b"repo", inside[name]) if name in inside else self._content(tree + b"/" + name)
+            digest.update(b"%d:%s%s%s" % (len(name), name, kind, content))
+            if only := changes.files.get(name):
+                digest.update(b"index %d:%s" % (len(only), only))
+        return Uncommitted(names, digest.digest(), changes.absent.count, changes.absent.names.digest())
+
+    def _counts(self, tree: Path, name: bytes) -> bool:
+        path = os.fsencode(tree.resolve()) + b"/" + name
+        return not any(_is_in(path, folder) for folder in self._apart)
+
+    def _inside(self, place: bytes) -> tuple[bytes, Uncommitted] | None:
+        """Commit and changes of a repository inside; None where there is none."""
+        path = Path(os.fsdecode(place))
+        if path.is_symlink() or not os.path.lexists(path / ".git"):
+            return None
+        self._repositories += 1
+        if self._repositories > MAX_REPOSITORIES:
+            raise GitError(f"more than {MAX_REPOSITORIES} repositories lie in this one")
+        repository = Repository(path, self._deadline - monotonic())
+        if repository.tree().resolve() != path.resolve():
+            raise GitError("a repository inside this one cannot be read")
+        return (repository.head() or "").encode("ascii"), self.at(repository)
+
+    def _content(self, place: bytes) -> tuple[bytes, bytes]:
+        """Kind and SHA-256 of what bears the name: a file's content, a link's target, a repository."""
+        path = Path(os.fsdecode(place))
+        try:
+            status = path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return b"gone", b"-" * 32
+        if stat.S_ISLNK(status.st_mode):
+            return b"link", hashlib.sha256(os.fsencode(path.readlink())).digest()
+        if stat.S_ISDIR(status.st_mode) and (inside := self._inside(place)):
+            return b"repo", _together(*inside)
+        if not stat.S_ISREG(status.st_mode):  # a folder, a pipe: only that it is there
+            return b"else", b"-" * 32
+        if status.st_size > self._left:
+            raise GitError(f"the uncommitted changes have more than {MAX_CONTENT >> 20} MiB")
+        content = _hashed(path, self._left, self._deadline)
+        self._left -= status.st_size
+        return b"prog" if status.st_mode & stat.S_IXUSR else b"file", content
+
+
+def _together(commit: bytes, found: Uncommitted) -> bytes:
+    return hashlib.sha256(b"%s %s %s" % (commit, found.content, found.left_out)).digest()
+
+
+def _left_out(then: JsonValue, now: Uncommitted) -> str | None:
+    """How the files that are left out of the work tree differ from those of then; None where they do not.
+
+    Where nothing is left out now, everything of the commit is here.
+    """
+    if not now.absent or (then is not None and digests.matches(now.left_out, then)):
+        return None
+    before = then.get("count") if isinstance(then, dict) else 0
+    return f"other files of the commit are left out of the work tree: {before} then, {now.absent} now"
 
 
 def _is_in(path: bytes, folder: bytes) -> bool:
     return path == folder or path.startswith(folder + b"/")
-
-
-def _content(path: Path, left: int, deadline: float) -> tuple[bytes, int, bytes]:
-    """Kind, size and SHA-256 of what bears the name: a file's content, a link's target, nothing else."""
-    try:
-        status = path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return b"gone", 0, b"-" * 32
-    if stat.S_ISLNK(status.st_mode):
-        return b"link", 0, hashlib.sha256(os.fsencode(path.readlink())).digest()
-    if not stat.S_ISREG(status.st_mode):  # a repository inside this one, a pipe: only that it is there
-        return b"else", 0, b"-" * 32
-    if status.st_size > left:
-        raise GitError(f"the uncommitted changes have more than {MAX_CONTENT >> 20} MiB")
-    kind = b"prog" if status.st_mode & stat.S_IXUSR else b"file"
-    return kind, status.st_size, _hashed(path, left, deadline)
 
 
 def _hashed(path: Path, left: int, deadline: float) -> bytes:

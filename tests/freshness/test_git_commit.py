@@ -14,6 +14,7 @@ from archiver.freshness import Verdict, workspace_of
 from archiver.freshness import git as git_module
 from archiver.freshness.git import GitError, Repository
 from archiver.freshness.git_commit import GitCommitProbe
+from archiver.freshness.git_worktree import is_dirty
 from archiver.model import Checkpoint, JsonValue, Workspace
 
 from .repos import NOW, Repo, context, hostile
@@ -63,7 +64,7 @@ def test_a_subfolder_asks_for_the_repository_around_it(repo: Repo) -> None:
 )
 def test_dirty(repo: Repo, change: Callable[[Path], object], dirty: bool) -> None:
     change(repo.folder)
-    assert Repository(repo.folder, 20).dirty() is dirty
+    assert is_dirty(Repository(repo.folder, 20)) is dirty
 
 
 def test_staged_changes_are_dirty_and_asking_changes_nothing(repo: Repo) -> None:
@@ -71,7 +72,7 @@ def test_staged_changes_are_dirty_and_asking_changes_nothing(repo: Repo) -> None
     repo.git("add", "staged.txt")
     index = (repo.folder / ".git/index").read_bytes()
     before = sorted(str(path) for path in (repo.folder / ".git").rglob("*"))
-    assert Repository(repo.folder, 20).dirty() is True
+    assert is_dirty(Repository(repo.folder, 20)) is True
     assert (repo.folder / ".git/index").read_bytes() == index
     assert sorted(str(path) for path in (repo.folder / ".git").rglob("*")) == before
 
@@ -138,7 +139,7 @@ def test_sha256_repositories(tmp_path: Path) -> None:
     captured = PROBE.capture(context(repo.folder))
     assert isinstance(captured, dict)
     assert len(str(captured["commit"])) == 64
-    assert Repository(repo.folder, 20).dirty() is False
+    assert is_dirty(Repository(repo.folder, 20)) is False
     repo.commit("two")
     assert "1 commit ahead" in judge(captured, repo.folder).evidence
 
@@ -148,10 +149,10 @@ def test_linked_work_trees(repo: Repo, tmp_path: Path) -> None:
     captured = PROBE.capture(context(tmp_path / "linked"))
     assert isinstance(captured, dict)
     assert captured["branch"] == "side"
-    assert Repository(tmp_path / "linked", 20).dirty() is False
+    assert is_dirty(Repository(tmp_path / "linked", 20)) is False
     (tmp_path / "linked" / "file.txt").write_text("changed")
-    assert Repository(tmp_path / "linked", 20).dirty() is True
-    assert Repository(repo.folder, 20).dirty() is False
+    assert is_dirty(Repository(tmp_path / "linked", 20)) is True
+    assert is_dirty(Repository(repo.folder, 20)) is False
 
 
 @pytest.mark.parametrize("path", ["line\nbreak", "-rf", "--upload-pack=touch x", "sp ace'\"$(touch x)"])
@@ -159,7 +160,7 @@ def test_strange_folder_names(tmp_path: Path, path: str) -> None:
     repo = Repo(tmp_path / path)
     repo.commit("one")
     assert PROBE.capture(context(repo.folder)) is not None
-    assert Repository(repo.folder, 20).dirty() is False
+    assert is_dirty(Repository(repo.folder, 20)) is False
 
 
 @pytest.mark.parametrize(
@@ -186,7 +187,7 @@ def test_a_hostile_repository_executes_nothing(repo: Repo, tmp_path: Path) -> No
     assert judge(captured, repo.folder).state == "STALE"
     assert PROBE.capture(context(repo.folder)) is not None
     assert judge({"commit": "b" * 40}, repo.folder).state == "UNKNOWN"
-    assert Repository(repo.folder, 20).dirty() is True
+    assert is_dirty(Repository(repo.folder, 20)) is True
     assert not marker.exists()
 
 

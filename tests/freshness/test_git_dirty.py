@@ -150,12 +150,9 @@ def test_too_many_files_are_unknown(repo: Repo, monkeypatch: pytest.MonkeyPatch)
     assert (verdict.state, "too many files" in verdict.evidence) == ("UNKNOWN", True)
 
 
-def test_pipes_and_repositories_inside_are_not_entered(repo: Repo) -> None:
+def test_a_pipe_is_not_opened(repo: Repo) -> None:
     os.mkfifo(repo.folder / "pipe")
-    inner = Repo(repo.folder / "inner")
-    inner.commit("inside")
     captured = PROBE.capture(context(repo.folder))
-    inner.commit("more")
     assert judge(captured, repo.folder).state == "FRESH"
 
 
