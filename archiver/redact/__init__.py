@@ -1,13 +1,23 @@
-"""Redaction: no credential leaves in a bundle, and no wrong hit breaks a resume."""
+"""Redaction: no credential leaves in a bundle, and no wrong hit breaks a resume.
 
-from archiver.redact.environment import exact_from_environment
-from archiver.redact.exact import ExactValue
-from archiver.redact.file_forms import Bytes, Held, Shape, shape_of
-from archiver.redact.files import FileRedactor, Looked
-from archiver.redact.placeholder import contains_placeholder, is_placeholder, usable
-from archiver.redact.redactor import Redactor, new_key
-from archiver.redact.ruleset import Chosen, OwnPattern
-from archiver.redact.spelling import fingerprints, spellings
+What stands here is loaded when it is first used: whoever only asks whether a text holds a placeholder, as a
+plan does, needs no rules and no engine.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from archiver.redact.environment import exact_from_environment
+    from archiver.redact.exact import ExactValue
+    from archiver.redact.file_forms import Bytes, Held, Shape, shape_of
+    from archiver.redact.files import FileRedactor, Looked
+    from archiver.redact.placeholder import contains_placeholder, is_placeholder, usable
+    from archiver.redact.redactor import Redactor, new_key
+    from archiver.redact.ruleset import Chosen, OwnPattern
+    from archiver.redact.spelling import fingerprints, spellings
 
 __all__ = [
     "Bytes",
@@ -28,3 +38,23 @@ __all__ = [
     "spellings",
     "usable",
 ]
+
+_HOME: Final = {
+    "exact_from_environment": "environment",
+    "ExactValue": "exact",
+    **dict.fromkeys(("Bytes", "Held", "Shape", "shape_of"), "file_forms"),
+    **dict.fromkeys(("FileRedactor", "Looked"), "files"),
+    **dict.fromkeys(("contains_placeholder", "is_placeholder", "usable"), "placeholder"),
+    **dict.fromkeys(("Redactor", "new_key"), "redactor"),
+    **dict.fromkeys(("Chosen", "OwnPattern"), "ruleset"),
+    **dict.fromkeys(("fingerprints", "spellings"), "spelling"),
+}
+"""The module that each name comes from."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = found
+    return found
