@@ -17,7 +17,6 @@ from archiver.model import Checkpoint, Effect
 from archiver.model.record import Decision
 from archiver.model.report import RestoreReport
 from archiver.record_of import effect_counts
-from archiver.redact import new_key
 from archiver.safetext import shorten
 
 if TYPE_CHECKING:
@@ -147,6 +146,8 @@ def words(
     """The reason and the decisions as they are written down and signed, free of credentials."""
     if not resolve and not reason:
         return "", ()
+    from archiver.redact import new_key
+
     session = setup.session
     with session.lock:
         session.redactor = redactor = session.redactor or setup.redactor(new_key())
