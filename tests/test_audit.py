@@ -247,6 +247,11 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
         add(tmp_path / "file" / "audit.jsonl")
 
 
+def test_a_name_that_cannot_be_one(tmp_path: Path) -> None:
+    with pytest.raises(AuditError, match="null byte"):
+        add(tmp_path / "a\0b")
+
+
 def test_a_file_that_another_process_holds(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal, "PATIENCE", 0.05)
     add(path, 1)

@@ -5,6 +5,6 @@ note   → a line of the local file, always and first: without it the action is 
 finish → one object for all that was opened besides
 """
 
-from archiver.audit.writing import finish, is_break_glass, note, who_and_why, within
+from archiver.audit.writing import LOUD, finish, is_break_glass, note, who_and_why, within
 
-__all__ = ["finish", "is_break_glass", "note", "who_and_why", "within"]
+__all__ = ["LOUD", "finish", "is_break_glass", "note", "who_and_why", "within"]

@@ -66,6 +66,8 @@ def append(path: Path, document: Callable[[str | None], dict[str, Any]]) -> None
                 raise
     except OSError as error:
         raise _refused(path, error.strerror or str(error), full=error.errno in _FULL) from error
+    except ValueError as error:  # a NUL in the name
+        raise _refused(path, str(error)) from error
     except ArchiverError as error:
         if isinstance(error, AuditError):
             raise

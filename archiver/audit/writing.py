@@ -35,12 +35,15 @@ RETRY: Final = 600.0
 MAX_DETAIL: Final = 128 << 10
 """Bytes of what is told of an action besides."""
 
+LOUD: Final = "BREAK-GLASS"
+"""Warnings about the use of a key for emergencies begin with it."""
 _BREAK_GLASS = (
-    "BREAK-GLASS: the emergency identity {key} {what}; it was written down, and whoever keeps that key "
+    LOUD + ": the emergency identity {key} {what}; it was written down, and whoever keeps that key "
     "should know why"
 )
 _WORD = r"(?:[A-Za-z]{1,16}|[0-9]{1,10})"
-_PLAIN = re.compile(rf"[0-9a-f]{{32,64}}|\d{{1,8}}|(?:/\.?{_WORD}(?:[._-]{_WORD})*)+")
+_NAME = re.compile(rf"{_WORD}(?:[._-]{_WORD})*")
+_PLAIN = re.compile(rf"[0-9a-f]{{32,64}}|\d{{1,8}}|(?:/\.?{_NAME.pattern})+")
 """Digests, numbers and paths of plain words, for which the rules are not loaded: that takes longer than most
 restores, and seconds where they are not compiled yet."""
 
@@ -148,6 +151,7 @@ def _act(
     detail: Mapping[str, Any],
 ) -> Act:
     who, why = who_and_why(setup)
+    clean = _Clean(setup)
     return Act(
         at=datetime.now(UTC),
         action=action,
@@ -155,14 +159,14 @@ def _act(
         seq=seq,
         who=who,
         uid=os.getuid(),
-        sudo_user=_unicode(os.environ["SUDO_USER"])[:100] if os.environ.get("SUDO_USER") else None,
+        sudo_user=_sudo_user(clean),
         why=why,
         opened_by=opened_by,
         break_glass=break_glass,
         within=setup.session.within,
-        command=setup.session.command or Path(sys.argv[0] if sys.argv else "").name,
+        command=setup.session.command or _program(clean),
         software=f"checkpoint-archiver {__version__}",
-        detail=_bounded(_Clean(setup).value(dict(detail))),
+        detail=_bounded(clean.value(dict(detail))),
     )
 
 
@@ -178,7 +182,7 @@ def _write_line(setup: Setup, act: Act) -> None:
         line = AuditLine(
             **act.model_dump(),
             store=setup.store_id,
-            url=_unicode(setup.store.url),
+            url=_Clean(setup).url(setup.store.url),
             previous=previous,
         )
         return line.document()
@@ -250,6 +254,22 @@ def _task(setup: Setup, run: str | None) -> str:
     return tasks[run]
 
 
+def _program(clean: _Clean) -> str:
+    name = Path(sys.argv[0] if sys.argv else "").name
+    return name if _NAME.fullmatch(name) else clean.text(name)
+
+
+def _sudo_user(clean: _Clean) -> str | None:
+    """Who became another user with sudo: the environment says it, and may hold anything."""
+    name = os.environ.get("SUDO_USER")
+    if not name:
+        return None
+    try:
+        return pwd.getpwnam(name).pw_name
+    except (KeyError, ValueError):
+        return clean.text(name)
+
+
 def _user_and_host() -> str:
     try:
         user = pwd.getpwuid(os.getuid()).pw_name
@@ -275,6 +295,14 @@ class _Clean:
         if not text.strip() or _PLAIN.fullmatch(text):
             return text.strip()
         return shorten(self._redacted(text), MAX_WHY)
+
+    def url(self, url: str) -> str:
+        """The address of a store: no bucket is called by a credential, the path of a folder may hold one."""
+        if urlsplit(url).scheme != "file":
+            return _unicode(url)
+        path = unquote(urlsplit(url).path, errors="backslashreplace")
+        cleaned = self.text(path)
+        return url if cleaned == path else f"file://{cleaned}"
 
     def value(self, value: Any) -> Any:
         """The same for every text in a JSON value."""

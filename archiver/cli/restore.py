@@ -138,6 +138,7 @@ def restore(
             ).report
     if as_json:
         output.document(report.as_document())
+        _say_loudly(report)
     else:
         _say(report, planned=plan)
     if plan and report.exit_code:
@@ -191,6 +192,16 @@ def _default_folder(run: str, seq: int) -> Path:
     from archiver.config import data_home
 
     return data_home() / "restored" / f"{layout.encode_run(run)}-{seq}"
+
+
+def _say_loudly(report: Report) -> None:
+    """What a document alone would keep from whoever sits at the terminal."""
+    from archiver import audit
+    from archiver.cli import output
+
+    for warning in report.warnings:
+        if warning.startswith(audit.LOUD):
+            output.problem("warning", warning, None, style="1;33")
 
 
 def _say(report: Report, *, planned: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextvars import ContextVar
 from datetime import timedelta
@@ -34,6 +35,17 @@ from archiver.model.limits import MAX_MEMBER, Limits
 
 file_values: ContextVar[dict[str, Any]] = ContextVar("file_values")
 """What the configuration file holds, while `load` builds the settings."""
+_NAMED_KEY = re.compile(r"(?i:[0-9a-f]{32}|age1[a-z0-9]{50,4000})|arn:[a-z-]+:kms:\S+")
+
+
+def _emergency(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse what names no key: it would be loud for none, and nobody would know."""
+    for word in words:
+        if not _NAMED_KEY.fullmatch(word):
+            raise ValueError(
+                f"{word[:80]!r} is no recipient (age1…, or the ARN of a KMS key) and no fingerprint"
+            )
+    return tuple(word if word.startswith("arn:") else word.lower() for word in words)
 
 
 class StoreSettings(Frozen):
@@ -95,10 +107,10 @@ class KeySettings(Frozen):
         description="ARNs of the KMS keys that may be asked to open something. Unset: those among the "
         "recipients.",
     )
-    break_glass: Words = Field(
+    break_glass: Annotated[Words, AfterValidator(_emergency)] = Field(
         (),
-        description="Recipients whose identities are for emergencies only: that one of them opened something "
-        "is said loudly and written down.",
+        description="Recipients, or their fingerprints, whose identities are for emergencies only: that one "
+        "of them opened something is said loudly and written down.",
     )
     kms_endpoint_url: str | None = Field(None, description="Address of a KMS that is not AWS's own.")
     application: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")] = Field(

@@ -227,6 +227,70 @@ def test_credentials_in_reasons_are_taken_out_everywhere(
     assert "[REDACTED:" in shown
 
 
+def test_credentials_of_the_surroundings_are_taken_out(
+    setup: Setup, note: Path, home: Path, tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user of `sudo`, the name of the program and the path of the store are nobody's reasons."""
+    secret = token(6)
+    store = tmp_path / f"at {secret}"
+    (tmp_path / "store").rename(store)
+    monkeypatch.setenv("ARCHIVER_STORE__URL", str(store))
+    monkeypatch.setenv("SUDO_USER", secret)
+    monkeypatch.setattr("sys.argv", [f"/opt/{secret}.py"])
+    opened = open_setup(load(), need="write")
+    save(opened, note)
+    restore(RUN, opened, into=tmp_path / "out")
+    assert secret not in file(home).read_text()
+    (entry,) = objects(opened)
+    assert secret not in entry.model_dump_json()
+    assert "[REDACTED:" in (entry.sudo_user or "")
+    assert "[REDACTED:" in entry.command
+
+
+@pytest.mark.parametrize("folder", ["plain", "with a space", "100%"])
+def test_an_address_without_credentials_is_told_as_it_is(
+    setup: Setup, note: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    (tmp_path / "store").rename(tmp_path / folder)
+    monkeypatch.setenv("ARCHIVER_STORE__URL", str(tmp_path / folder))
+    opened = open_setup(load(), need="write")
+    audit.note(opened, "accept", run=RUN)
+    assert [line.url for line in lines(home)] == [opened.store.url]
+
+
+@pytest.mark.parametrize("user", ["root", "nobody"])
+def test_the_user_who_called_sudo_is_told(
+    saved: Setup, home: Path, monkeypatch: pytest.MonkeyPatch, user: str
+) -> None:
+    monkeypatch.setenv("SUDO_USER", user)
+    audit.note(saved, "accept", run=RUN)
+    assert [line.sudo_user for line in lines(home)] == [user]
+
+
+@pytest.mark.parametrize(
+    "word", ['["age1abc"]', "the emergency key", "age1", "keys/break-glass.txt", "0" * 31]
+)
+def test_a_break_glass_key_that_names_none_is_refused(
+    saved: Setup, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    """It would be loud for nobody, and nobody would know."""
+    monkeypatch.setenv("ARCHIVER_KEYS__BREAK_GLASS", word)
+    refused = command("audit", RUN)
+    assert refused.code == 2
+    assert "break_glass" in refused.err.lower()
+
+
+def test_a_fingerprint_in_capitals_is_one(
+    saved: Setup, note: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(to(saved, EMERGENCY), note, "e")
+    monkeypatch.setenv("ARCHIVER_KEYS__BREAK_GLASS", EMERGENCY.fingerprint.upper())
+    key = keep(tmp_path / "emergency.txt", EMERGENCY)
+    done = command("restore", "e", "--identity", key, "--into", tmp_path / "out", "--json")
+    assert (done.code, done.json["break_glass"]) == (0, True)
+    assert "BREAK-GLASS" in done.err
+
+
 def test_texts_that_would_steer_a_terminal(saved: Setup, home: Path) -> None:
     evil = '\x1b[2J\u202e\x07\r\n{"action":"x"}\udcff'
     audit.note(replace(saved, why=evil), "accept", run=RUN, seq=1, detail={"probe": evil})
