@@ -12,6 +12,8 @@ from archiver.freshness.probe import Context
 from archiver.model import JsonValue
 
 _CHUNK = 1 << 20
+_MAX_LEVELS = 32
+"""Folders between a workspace and its repository."""
 
 
 class UnreadableError(Exception):
@@ -67,10 +69,19 @@ def folders(path: Path, limit: int) -> Iterator[str]:
     yield from sorted(found)
 
 
-def exists(path: Path) -> bool:
+def above(folder: Path) -> list[Path]:
+    """The folders around this one up to that of its repository, the nearest first; none outside of one."""
+    around = [folder, *folder.parents][: _MAX_LEVELS + 1]
+    for count, place in enumerate(around):
+        if exists(place / ".git"):
+            return around[1 : count + 1]
+    return []
+
+
+def exists(path: Path | str) -> bool:
     """Whether something bears the name; what cannot be looked at raises `UnreadableError`."""
     try:
-        path.lstat()
+        os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return False
     except (OSError, ValueError) as error:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from archiver.freshness import files
 from archiver.freshness.git import OBJECT_ID, GitError, NoRepositoryError, Repository
 from archiver.freshness.git_worktree import is_dirty
 from archiver.freshness.probe import Context
@@ -31,9 +32,23 @@ def workspace_of(probes: Mapping[str, JsonValue]) -> Path | None:
         if isinstance(path, str) and "\0" not in path and Path(path).is_absolute() and _usable(Path(path)):
             return Path(path)
     try:
-        return Path.cwd()
+        here = Path.cwd()
     except OSError:
         return None
+    captured = probes.get("git_commit")
+    within = captured.get("within") if isinstance(captured, dict) else None
+    return _part(here, within) if isinstance(within, str) else here
+
+
+def _part(here: Path, within: str) -> Path:
+    """The same part of the repository at hand that the run worked in, where it has one."""
+    try:
+        root = [here, *files.above(here)][-1]
+        part = (root / within).resolve()
+        is_part = files.exists(root / ".git") and part.is_relative_to(root.resolve())
+        return root / within if is_part and _usable(part) else here
+    except (files.UnreadableError, OSError, ValueError, RuntimeError):
+        return here
 
 
 def _usable(folder: Path) -> bool:
@@ -50,7 +65,10 @@ class GitCommitProbe:
     name = "git_commit"
 
     def capture(self, context: Context) -> JsonValue | None:
-        """`{path, commit, branch}`; `commit` is null before the first one. None without a repository."""
+        """`{path, commit, branch}`; `commit` is null before the first one. None without a repository.
+
+        `within` is there where the folder is a part of its repository: which one.
+        """
         if context.workspace is None:
             return None
         try:
@@ -61,7 +79,9 @@ class GitCommitProbe:
             branch = repository.branch()
         except (GitError, OSError):
             return None
-        return {"path": str(context.workspace), "commit": commit, "branch": branch}
+        within = _within(context.workspace)
+        found: JsonValue = {"path": str(context.workspace), "commit": commit, "branch": branch}
+        return found | {"within": within} if within else found
 
     def judge(self, captured: JsonValue, context: Context) -> Verdict:
         commit, branch, was_dirty = _remembered(captured)
@@ -96,6 +116,15 @@ class GitCommitProbe:
 
     def _unknown(self, evidence: str, remedy: str | None) -> Verdict:
         return self._answer("UNKNOWN", evidence, remedy)
+
+
+def _within(workspace: Path) -> str | None:
+    """The path of a folder in its repository; None for the repository itself."""
+    try:
+        around = files.above(workspace)
+    except files.UnreadableError:
+        return None
+    return workspace.relative_to(around[-1]).as_posix() if around else None
 
 
 def _remembered(captured: JsonValue) -> tuple[str | None, str | None, bool | None]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from archiver import jsonio
-from archiver.freshness import digests, files
+from archiver.freshness import digests, files, node_modules
 from archiver.freshness.probe import Context
 from archiver.freshness.verdict import Finding, Verdict, together
 from archiver.model import JsonValue
@@ -18,11 +18,13 @@ Versions = dict[str, str]
 MAX_LIST = 8 << 10
 """Bytes of JSON up to which a list is kept; of a longer one a digest and the number."""
 _MAX_ENTRIES = 20_000
-_MAX_NODE = 32 << 20
+_MAX_SMALL = 64 << 10
 _MOST_NAMED = 8
 _REDACTED = "[REDACTED:"
 _VENVS = (".venv", "venv")
-_DIST = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*?)-(?P<version>[0-9A-Za-z.!+_]+)\.dist-info")
+_DIST = re.compile(
+    r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*?)-(?P<version>[0-9A-Za-z.!+_]+)(?:\.dist-info|(?:-py[0-9.]+)?\.egg-info)"
+)
 _WORDS = {"python": "Python packages", "node": "Node packages"}
 _REMEDIES = {
     "python": "install what the lock file says (`uv sync`, `pip install -r requirements.txt`)",
@@ -63,16 +65,37 @@ class InstalledProbe:
 
 
 def python_packages(workspace: Path) -> Versions | None:
-    """Name → version from the names of the `dist-info` folders of a virtual environment; None without one."""
-    for venv in _VENVS:
-        if files.exists(workspace / venv / "pyvenv.cfg"):
-            return {
-                match["name"].lower().replace("_", "-"): match["version"]
-                for place in _site_packages(workspace / venv)
-                for folder in files.folders(place, _MAX_ENTRIES)
-                if (match := _DIST.fullmatch(folder))
-            }
+    """Name → version in the nearest virtual environment, of the workspace or around it; None without one.
+
+    From the names of folders, and from where pip says that a package did not come from an index.
+    """
+    for folder in (workspace, *files.above(workspace)):
+        for venv in _VENVS:
+            if files.exists(folder / venv / "pyvenv.cfg"):
+                return {
+                    match["name"].lower().replace("_", "-"): match["version"] + _origin(place / inner)
+                    for place in _site_packages(folder / venv)
+                    for inner in files.folders(place, _MAX_ENTRIES)
+                    if (match := _DIST.fullmatch(inner))
+                }
     return None
+
+
+def _origin(folder: Path) -> str:
+    """What tells two installations of one version apart: a commit, an archive, or that it can be edited."""
+    if not files.exists(folder / "direct_url.json"):
+        return ""
+    said = jsonio.loads(files.read(folder / "direct_url.json", _MAX_SMALL))
+    if commit := _inner(said, "vcs_info").get("commit_id"):
+        return f" at {str(commit)[:12]}"
+    if digest := _inner(said, "archive_info").get("hash"):
+        return f" of {str(digest)[:24]}"
+    return " (editable)" if _inner(said, "dir_info").get("editable") is True else " (from a folder)"
+
+
+def _inner(value: JsonValue, name: str) -> dict[str, JsonValue]:
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def _site_packages(venv: Path) -> Iterator[Path]:
@@ -88,19 +111,17 @@ def _site_packages(venv: Path) -> Iterator[Path]:
 
 
 def node_packages(workspace: Path) -> Versions | None:
-    """Path in `node_modules` → version, from the list that npm keeps there; None without it."""
-    listing = workspace / "node_modules" / ".package-lock.json"
-    if not files.exists(listing):
-        return None
-    document = jsonio.loads(files.read(listing, _MAX_NODE))
-    packages = document.get("packages") if isinstance(document, dict) else None
-    if not isinstance(packages, dict):
-        raise files.UnreadableError(f"{listing.name} is no list of npm")
-    return {
-        name.removeprefix("node_modules/"): str(entry.get("version", ""))
-        for name, entry in packages.items()
-        if isinstance(entry, dict)
-    }
+    """Path in `node_modules` → version, of the workspace and of the folders around it; None without any."""
+    found: Versions = {}
+    any_there = False
+    for count, folder in enumerate((workspace, *files.above(workspace))):
+        modules = folder / "node_modules"
+        if files.exists(modules):
+            any_there = True
+            found |= {
+                f"{'../' * count}{name}": version for name, version in node_modules.versions(modules).items()
+            }
+    return found if any_there else None
 
 
 def _kept(versions: Versions | None) -> JsonValue:
@@ -158,8 +179,8 @@ def _changes(then: Versions, now: Versions) -> Iterator[str]:
             continue
         shown = shorten(name, 80)
         if before is None:
-            yield f"{shown} {shorten(str(after), 40)} came"
+            yield f"{shown} {shorten(str(after), 40)}".strip() + " came"
         elif after is None:
-            yield f"{shown} {shorten(str(before), 40)} went"
+            yield f"{shown} {shorten(before, 40)}".strip() + " went"
         else:
             yield f"{shown} {shorten(str(before), 40)} then, {shorten(after, 40)} now"

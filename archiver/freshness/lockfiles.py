@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 from archiver.freshness import digests, files
@@ -40,8 +40,11 @@ NAMES = (
     "yarn.lock",
 )
 MAX_FILES = 16
+"""Lock files with a digest each; those beyond have one together."""
+MAX_ALL = 500
 MAX_SIZE = 32 << 20
-MAX_FOLDERS = 200
+MAX_FOLDERS = 1000
+_DEPTH = 2
 _MAX_ENTRIES = 20_000
 _NOT_ENTERED = frozenset({"node_modules", "venv", "__pycache__"})
 _REMEDY = "look at what changed, or put the lock files back; `--accept lockfiles` goes on anyway"
@@ -49,19 +52,28 @@ _HERE = "run it in the work tree of the run to compare with that one"
 
 
 class LockfilesProbe:
-    """FRESH while the lock files of the workspace are the same, STALE when one changed, came or went."""
+    """FRESH while the lock files of the workspace are the same, STALE when one changed, came or went.
+
+    Looked at are the workspace, two levels below it, and the folders around it up to that of its repository:
+    the lock file of a part often lies beside the whole.
+    """
 
     name = "lockfiles"
 
     def capture(self, context: Context) -> JsonValue | None:
-        """`{path, files, more}`: of each file a guarded digest, or why it was not read."""
+        """`{path, files, rest, more}`: of each file a guarded digest, or why it was not read.
+
+        `rest` is a digest of those beyond the first ones, null without any; `more` says that there were more
+        folders or files than are looked at.
+        """
         if context.workspace is None:
             return None
-        found = list(islice(_found(context.workspace), MAX_FILES + 1))
+        found, more = _found(context.workspace)
         return {
             "path": str(context.workspace),
             "files": {name: _remembered(context.workspace / name) for name in found[:MAX_FILES]},
-            "more": len(found) > MAX_FILES,
+            "rest": _rest(context.workspace, found[MAX_FILES:]),
+            "more": more,
         }
 
     def judge(self, captured: JsonValue, context: Context) -> Verdict:
@@ -70,28 +82,50 @@ class LockfilesProbe:
             raise TypeError("the record holds no lock files")
         if context.workspace is None:
             return Verdict(probe=self.name, state="UNKNOWN", evidence="no workspace is known", remedy=_HERE)
-        now = list(islice(_found(context.workspace), MAX_FILES + 1))
+        now, more = _found(context.workspace)
         if files.elsewhere(captured, context) and not then.keys() & set(now):
             evidence = (
                 f"{context.workspace} has none of the lock files that the run had, it may be no work tree"
             )
             return Verdict(probe=self.name, state="UNKNOWN", evidence=evidence, remedy=_HERE)
-        findings = list(_compared(context.workspace, then, now[:MAX_FILES]))
-        if captured.get("more") or len(now) > MAX_FILES:
-            findings.append(Finding("UNKNOWN", f"only {MAX_FILES} lock files are compared, there are more"))
+        findings = [
+            *_compared(context.workspace, then, now[:MAX_FILES]),
+            *_compared_rest(context.workspace, captured.get("rest"), now[MAX_FILES:]),
+        ]
+        if captured.get("more") or more:
+            findings.append(Finding("UNKNOWN", "there are more folders or lock files than are looked at"))
         return together(self.name, findings, nothing=f"no lock files in {context.workspace}, then and now")
 
 
-def _found(workspace: Path) -> Iterator[str]:
-    """Lock files of the workspace and of the folders in it, by their place in it."""
-    for name in NAMES:
-        if files.exists(workspace / name):
-            yield name
-    inner = (name for name in files.folders(workspace, _MAX_ENTRIES) if _is_entered(name))
-    for folder in islice(inner, MAX_FOLDERS):
-        for name in NAMES:
-            if files.exists(workspace / folder / name):
-                yield f"{folder}/{name}"
+def _found(workspace: Path) -> tuple[list[str], bool]:
+    """Lock files by their place, seen from the workspace; and whether there is more than is looked at."""
+    names: list[str] = []
+    for count, folder in enumerate(files.above(workspace), start=1):
+        names += [f"{'../' * count}{name}" for name in NAMES if files.exists(f"{folder}/{name}")]
+    places, more = _places(workspace)
+    for place in places:
+        names += [f"{place}{name}" for name in NAMES if files.exists(f"{workspace}/{place}{name}")]
+    return names[:MAX_ALL], more or len(names) > MAX_ALL
+
+
+def _places(workspace: Path) -> tuple[list[str], bool]:
+    """The workspace and the folders in it that are looked into, the outer ones first; and whether all are."""
+    places, level = [""], [""]
+    for _ in range(_DEPTH):
+        level = [f"{place}{inner}/" for place in level for inner in _inner(workspace, place)]
+        places += level
+        if len(places) > MAX_FOLDERS:
+            return places[:MAX_FOLDERS], True
+    return places, False
+
+
+def _inner(workspace: Path, place: str) -> Iterator[str]:
+    """Folders in a folder; of one that holds too many things to be a part of a project, none."""
+    try:
+        yield from filter(_is_entered, files.folders(workspace / place, _MAX_ENTRIES))
+    except files.UnreadableError:
+        if not place:
+            raise
 
 
 def _is_entered(folder: str) -> bool:
@@ -105,6 +139,44 @@ def _remembered(path: Path) -> JsonValue:
         return digests.guarded(files.read(path, MAX_SIZE))
     except files.UnreadableError as error:
         return {"unread": str(error)}
+
+
+def _rest(workspace: Path, names: list[str]) -> JsonValue:
+    """Number and digest of many files together; null for none."""
+    if not names:
+        return None
+    try:
+        return {"count": len(names), **digests.guarded(_content(workspace, names))}
+    except files.UnreadableError as error:
+        return {"count": len(names), "unread": str(error)}
+
+
+def _content(workspace: Path, names: list[str]) -> bytes:
+    total = hashlib.sha256()
+    for name in names:
+        content = hashlib.sha256(files.read(workspace / name, MAX_SIZE)).hexdigest()
+        total.update(f"{content} {name}\n".encode())
+    return total.digest()
+
+
+def _compared_rest(workspace: Path, then: JsonValue, now: list[str]) -> Iterator[Finding]:
+    count = then.get("count") if isinstance(then, dict) else 0
+    if not count and not now:
+        return
+    what = f"{count} other lock files then, {len(now)} now"
+    if count != len(now):
+        yield Finding("STALE", what, _REMEDY)
+    elif isinstance(then, dict) and "unread" in then:
+        yield Finding("UNKNOWN", f"{what}: one was not read when the checkpoint was saved: {then['unread']}")
+    else:
+        try:
+            same = digests.matches(_content(workspace, now), then)
+        except files.UnreadableError as error:
+            yield Finding("UNKNOWN", f"{what}: one is not read now: {error}")
+        else:
+            yield Finding(
+                *(("FRESH", f"{what}, the same") if same else ("STALE", f"{what}: not the same", _REMEDY))
+            )
 
 
 def _compared(workspace: Path, then: dict[str, JsonValue], now: list[str]) -> Iterator[Finding]:

@@ -48,7 +48,7 @@ def test_a_subfolder_asks_for_the_repository_around_it(repo: Repo) -> None:
     inner.mkdir(parents=True)
     outer = PROBE.capture(context(repo.folder))
     assert isinstance(outer, dict)
-    assert PROBE.capture(context(inner)) == {**outer, "path": str(inner)}
+    assert PROBE.capture(context(inner)) == {**outer, "path": str(inner), "within": "a/b"}
 
 
 @pytest.mark.parametrize(
@@ -372,3 +372,27 @@ def test_a_head_that_leads_nowhere_is_unknown(repo: Repo) -> None:
 def test_other_probes_also_say_where_the_run_worked(repo: Repo, tmp_path: Path) -> None:
     assert workspace_of({"lockfiles": {"path": str(repo.folder)}}) == repo.folder
     assert workspace_of({"git_commit": {"path": 1}, "installed": {"path": str(tmp_path)}}) == tmp_path
+
+
+@pytest.mark.parametrize("start", ["", "a", "a/b", "other"])
+def test_the_same_part_of_another_work_tree_is_compared(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str
+) -> None:
+    for folder in ("a/b", "other"):
+        (repo.folder / folder).mkdir(parents=True)
+    captured = PROBE.capture(context(repo.folder / "a" / "b"))
+    moved = repo.folder.rename(tmp_path / "moved")
+    monkeypatch.chdir(moved / start)
+    assert workspace_of({"git_commit": captured}) == moved / "a" / "b"
+
+
+@pytest.mark.parametrize("within", ["gone", "../..", "/", "out", "\0", "x" * 5000, "loop", 7])
+def test_a_part_that_is_not_here_leaves_the_current_folder(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, within: JsonValue
+) -> None:
+    (repo.folder / "out").symlink_to(tmp_path)
+    (repo.folder / "loop").symlink_to(repo.folder / "loop")
+    monkeypatch.chdir(repo.folder)
+    assert workspace_of({"git_commit": {"path": "/gone", "within": within}}) == repo.folder
+    monkeypatch.chdir(tmp_path)
+    assert workspace_of({"git_commit": {"path": "/gone", "within": "work tree"}}) == tmp_path

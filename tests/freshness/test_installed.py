@@ -121,6 +121,100 @@ def test_two_lists_that_are_just_short_enough_fit(tmp_path: Path) -> None:
     assert len(jsonio.dumps(captured)) < MAX_CAPTURE
 
 
+def test_an_environment_of_the_whole_repository_counts_for_a_part(tmp_path: Path) -> None:
+    part = tmp_path / "packages" / "api"
+    part.mkdir(parents=True)
+    (tmp_path / ".git").mkdir()
+    install(tmp_path, "httpx", "0.27.0")
+    npm(tmp_path, react="18.0.0")
+    captured = PROBE.capture(context(part))
+    install(tmp_path, "attrs", "1.0")
+    assert "attrs 1.0 came" in judge(captured, part).evidence
+    npm(tmp_path, react="19.0.0")
+    assert "../../react 18.0.0 then, 19.0.0 now" in judge(captured, part).evidence
+
+
+def put(modules: Path, name: str, version: str) -> None:
+    (modules / name).mkdir(parents=True, exist_ok=True)
+    (modules / name / "package.json").write_text(json.dumps({"name": name, "version": version}))
+
+
+@pytest.mark.parametrize("name", ["react", "@scope/part"])
+def test_node_packages_without_a_list(tmp_path: Path, name: str) -> None:
+    """As yarn installs them."""
+    nothing = PROBE.capture(context(tmp_path))
+    put(tmp_path / "node_modules", name, "18.0.0")
+    assert judge(nothing, tmp_path).state == "STALE"
+    captured = PROBE.capture(context(tmp_path))
+    assert judge(captured, tmp_path).state == "FRESH"
+    put(tmp_path / "node_modules", name, "19.0.0")
+    assert f"{name} 18.0.0 then, 19.0.0 now" in judge(captured, tmp_path).evidence
+
+
+def test_node_packages_of_pnpm(tmp_path: Path) -> None:
+    store = tmp_path / "node_modules" / ".pnpm"
+    (store / "react@18.0.0").mkdir(parents=True)
+    captured = PROBE.capture(context(tmp_path))
+    assert judge(captured, tmp_path).state == "FRESH"
+    (store / "react@18.0.0").rename(store / "react@19.0.0")
+    assert judge(captured, tmp_path).evidence == "Node packages: react@18.0.0 went; react@19.0.0 came"
+
+
+def test_a_list_that_is_not_true_any_more(tmp_path: Path) -> None:
+    npm(tmp_path, react="18.0.0", vue="3.0.0")
+    for name, version in (("react", "18.0.0"), ("vue", "3.0.0")):
+        put(tmp_path / "node_modules", name, version)
+    captured = PROBE.capture(context(tmp_path))
+    put(tmp_path / "node_modules", "react", "19.0.0")
+    assert "react 18.0.0 then, 19.0.0 now" in judge(captured, tmp_path).evidence
+    (tmp_path / "node_modules" / "vue" / "package.json").unlink()
+    assert "vue 3.0.0 then, not there now" in judge(captured, tmp_path).evidence
+
+
+def test_a_list_leads_nowhere_else(tmp_path: Path) -> None:
+    put(tmp_path, "outside", "1.0.0")
+    put(tmp_path / "node_modules", "react", "18.0.0")
+    npm(tmp_path, **{"../outside": "2.0.0", "react": "18.0.0"})
+    captured = PROBE.capture(context(tmp_path))
+    assert isinstance(captured, dict)
+    assert captured["node"] == {"names": ["../outside", "react"], "versions": ["2.0.0", "18.0.0"]}
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        {"dir_info": {"editable": True}},
+        {"dir_info": {}},
+        {"vcs_info": {"vcs": "git", "commit_id": "a" * 40}},
+        {"archive_info": {"hash": "sha256=" + "b" * 64}},
+        [],
+    ],
+)
+def test_one_version_from_elsewhere_is_another(tmp_path: Path, origin: JsonValue) -> None:
+    folder = install(tmp_path, "httpx", "0.27.0")
+    captured = PROBE.capture(context(tmp_path))
+    (folder / "direct_url.json").write_text(json.dumps(origin))
+    verdict = judge(captured, tmp_path)
+    assert (verdict.state, "httpx 0.27.0 then, 0.27.0 " in verdict.evidence) == ("STALE", True)
+    assert judge(PROBE.capture(context(tmp_path)), tmp_path).state == "FRESH"
+
+
+@pytest.mark.parametrize("name", ["old-1.0.egg-info", "old-1.0-py3.11.egg-info"])
+def test_packages_of_setuptools_count(tmp_path: Path, name: str) -> None:
+    packages(tmp_path)
+    captured = PROBE.capture(context(tmp_path))
+    (packages(tmp_path) / name).mkdir()
+    assert judge(captured, tmp_path).evidence.endswith("old 1.0 came")
+
+
+def test_modules_that_are_a_link_are_unknown(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    captured = PROBE.capture(context(tmp_path))
+    (tmp_path / "node_modules").symlink_to(tmp_path / "elsewhere")
+    put(tmp_path / "elsewhere", "react", "18.0.0")
+    assert judge(captured, tmp_path).state in {"STALE", "UNKNOWN"}
+
+
 def test_hostile_folders(tmp_path: Path) -> None:
     install(tmp_path, "httpx", "0.27.0")
     npm(tmp_path, react="19.0.0")

@@ -159,12 +159,69 @@ def test_many_lock_files_are_bounded_and_said(work: Path) -> None:
         (work / f"part{number:02}" / "uv.lock").write_text(str(number))
     captured = PROBE.capture(context(work))
     assert isinstance(captured, dict)
-    assert (len(captured["files"]), captured["more"]) == (lockfiles.MAX_FILES, True)
+    assert (len(captured["files"]), captured["rest"]["count"]) == (lockfiles.MAX_FILES, 16)
     assert len(jsonio.dumps(captured)) < MAX_CAPTURE
-    verdict = judge(captured, work)
-    assert (verdict.state, "there are more" in verdict.evidence) == ("UNKNOWN", True)
+    assert judge(captured, work).state == "FRESH"
     (work / "uv.lock").write_text("changed")
     assert judge(captured, work).evidence.startswith("uv.lock changed")
+    (work / "uv.lock").write_text("requests==2.31.0\n")
+    (work / "part29" / "uv.lock").write_text("changed")
+    verdict = judge(captured, work)
+    assert (verdict.state, verdict.evidence.partition(";")[0]) == (
+        "STALE",
+        "16 other lock files then, 16 now: not the same",
+    )
+    (work / "part29" / "uv.lock").unlink()
+    assert judge(captured, work).evidence.startswith("16 other lock files then, 15 now")
+    (work / "part29" / "uv.lock").symlink_to("/dev/zero")
+    assert judge(captured, work).state == "UNKNOWN"
+    assert judge(PROBE.capture(context(work)), work).state == "UNKNOWN"
+
+
+@pytest.mark.parametrize("name", ["MAX_ALL", "MAX_FOLDERS"])
+def test_more_than_is_looked_at_is_unknown(work: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    whole = PROBE.capture(context(work))
+    monkeypatch.setattr(lockfiles, name, 1)
+    bounded = PROBE.capture(context(work))
+    monkeypatch.undo()
+    assert "more folders or lock files" in judge(bounded, work).evidence
+    monkeypatch.setattr(lockfiles, name, 1)
+    assert judge(whole, work).state != "FRESH"
+
+
+def test_the_lock_file_of_the_whole_repository_counts_for_a_part(work: Path) -> None:
+    part = work / "packages" / "api"
+    part.mkdir(parents=True)
+    (work.parent / "uv.lock").write_text("not of this repository")
+    (work / ".git").mkdir()
+    captured = PROBE.capture(context(part))
+    assert isinstance(captured, dict)
+    assert list(captured["files"]) == ["../../uv.lock"]
+    assert judge(captured, part).state == "FRESH"
+    (work / "packages" / "yarn.lock").write_text("x")
+    assert judge(captured, part).evidence.startswith("../yarn.lock appeared")
+    (work / "packages" / "yarn.lock").unlink()
+    (work / "uv.lock").write_text("requests==2.32.0\n")
+    assert judge(captured, part).evidence == "../../uv.lock changed"
+
+
+def test_lock_files_two_levels_below_count(work: Path) -> None:
+    (work / "apps" / "site").mkdir(parents=True)
+    captured = PROBE.capture(context(work))
+    (work / "apps" / "site" / "yarn.lock").write_text("x")
+    verdict = judge(captured, work)
+    assert (verdict.state, "apps/site/yarn.lock appeared" in verdict.evidence) == ("STALE", True)
+
+
+def test_a_folder_of_data_is_not_entered(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (work / "data" / "inner").mkdir(parents=True)
+    for number in range(3):
+        (work / "data" / f"file{number}").write_text("x")
+    (work / "data" / "inner" / "uv.lock").write_text("x")
+    monkeypatch.setattr(lockfiles, "_MAX_ENTRIES", 3)
+    captured = PROBE.capture(context(work))
+    assert isinstance(captured, dict)
+    assert list(captured["files"]) == ["uv.lock", "web/package-lock.json"]
 
 
 def test_folders_that_are_no_part_of_the_work_are_not_entered(work: Path) -> None:
