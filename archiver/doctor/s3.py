@@ -10,7 +10,7 @@ from typing import Final
 from archiver.aws import door
 from archiver.config import Settings
 from archiver.doctor import bucket as of_bucket
-from archiver.doctor import excess, objects, rights, server
+from archiver.doctor import excess, objects, rights, server, versions
 from archiver.doctor.check import Check, failed, ok, unknown, warning
 from archiver.doctor.keys import Held
 from archiver.errors import ArchiverError
@@ -75,6 +75,7 @@ class Examination:
             writes = yield from self._writing(probes)
             self._rights |= excess.tried(self._s3, probes, found, reach.server, writes=writes)
         yield from of_bucket.judge(found, self._s3.address.prefix, CLASS_TAG)
+        yield versions.reading(found, *asking.see_versions(self._s3, STORE))
         yield rights.needed(self._role(), self._rights)
         yield from rights.excess(self._rights)
         yield self._uploads()

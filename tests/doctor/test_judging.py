@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from archiver.doctor import bucket, rights, server
+from archiver.doctor import bucket, rights, server, versions
 from archiver.doctor.check import Check, exit_code, failed, fencing, ok, unknown, warning
 from archiver.errors import (
     ConfigError,
@@ -18,6 +18,7 @@ from archiver.errors import (
 )
 from archiver.setup.fencing import Fencing
 from archiver.store.probe.answer import Answer
+from archiver.store.probe.bucket import Bucket
 from archiver.store.probe.server import Reach
 
 
@@ -171,6 +172,29 @@ def test_rights_that_are_too_many() -> None:
     assert by["ok"] == "not among them: s3:DeleteObjectVersion"
     assert "s3:PutBucketPolicy" in by["unknown"]
     assert "Bypass" not in "".join(by.values())  # it means nothing where nothing can be locked
+
+
+@pytest.mark.parametrize(
+    ("versioning", "listed", "read", "verdict", "text"),
+    [
+        (done(), DENIED, None, "ok", "keeps none"),
+        (done(Status="Suspended"), DENIED, None, "warning", "s3:ListBucketVersions"),
+        (DENIED, DENIED, None, "warning", "s3:ListBucketVersions"),
+        (DENIED, UNSUPPORTED, None, "unknown", "no list of versions"),
+        (done(Status="Enabled"), SILENCE, None, "unknown", "no list of versions"),
+        (done(Status="Enabled"), done(), None, "unknown", "none to be read"),
+        (done(Status="Enabled"), done(), DENIED, "warning", "s3:GetObjectVersion"),
+        (done(Status="Enabled"), done(), refused(400, "Strange"), "unknown", "Strange"),
+        (DENIED, done(), done(), "ok", "listed and read"),
+    ],
+)
+def test_versions_that_cannot_be_seen(
+    versioning: Answer, listed: Answer, read: Answer | None, verdict: str, text: str
+) -> None:
+    found = Bucket(done(), versioning, DENIED, DENIED, DENIED, DENIED, DENIED)
+    check = versions.reading(found, listed, read)
+    assert check.verdict == verdict
+    assert text in check.text
 
 
 def test_the_set_up_of_a_bucket() -> None:

@@ -142,12 +142,15 @@ def test_versions_and_markers_of_probes_are_removed_too(
     found = checked(settings)
     assert found["versioning"].verdict == "ok"
     assert "s3:DeleteObjectVersion" in found["too many rights"].text
+    assert found["reading versions"].text.startswith("they can be listed and read")
     assert all_versions(seaweed, bucket) == ["x/store.json"]
 
     aws_environment(
         seaweed, "writer"
     )  # who may not see whether there are versions, and has them in an answer
-    assert "s3:DeleteObjectVersion" in texts(list(examine(settings)), "too many rights")["ok"]
+    looked = list(examine(settings))
+    assert "s3:DeleteObjectVersion" in texts(looked, "too many rights")["ok"]
+    assert "s3:ListBucketVersions is not allowed" in texts(looked, "reading versions")["warning"]
 
 
 def test_a_locked_bucket(seaweed: Seaweed, settle: Settle, checked: Checked, aws_environment: Become) -> None:

@@ -72,3 +72,17 @@ def delete_version(s3: S3, name: str, version: str, *, bypass: bool = False) -> 
 
 def _without_document(params: dict[str, Any], **_: Any) -> None:
     params["body"] = _NO_DOCUMENT.encode()
+
+
+def see_versions(s3: S3, name: str) -> tuple[Answer, Answer | None]:
+    """List the versions of an object, and read the first byte of one; None where there is none to read."""
+    key = s3.address.key(name)
+    listed = ask(s3, "list_object_versions", Prefix=key, MaxKeys=10)
+    found = (listed.value or {}).get("Versions") or ()
+    version = next((one.get("VersionId") for one in found if one.get("Key") == key), None)
+    if version is None:
+        return listed, None
+    read = ask(s3, "get_object", name, VersionId=str(version), Range="bytes=0-0")
+    if read.value is not None:
+        read.value["Body"].close()
+    return listed, read
