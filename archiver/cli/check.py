@@ -11,7 +11,7 @@ from archiver.cli.options import JsonOption
 
 if TYPE_CHECKING:
     from archiver.errors import ArchiverError
-    from archiver.mending import Checked, Finding
+    from archiver.mending import Change, Checked, Finding
 
 COLUMNS = ("FILE", "PLACE", "PROBLEM", "WHAT", "REPAIR")
 INVALID = 4
@@ -100,7 +100,7 @@ def _row(one: Finding) -> tuple[str, str, str, str, str]:
     return shown(one.file), place(one), one.code, what, one.reason or "mendable"
 
 
-def place(one: Finding) -> str:
+def place(one: Finding | Change) -> str:
     """The line, with the column of what cannot be read; the item where there are no lines."""
     if one.line is None:
         return "-" if one.item is None else f"item {one.item}"

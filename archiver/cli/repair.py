@@ -10,10 +10,9 @@ import typer
 from archiver.cli.options import JsonOption
 
 if TYPE_CHECKING:
-    from archiver.mending import Mended
-    from archiver.repair import Action
+    from archiver.mending import Change, Mended
 
-COLUMNS = ("FILE", "ITEM", "PROBLEM", "DONE", "WHAT")
+COLUMNS = ("FILE", "PLACE", "PROBLEM", "DONE", "WHAT")
 LEFT = 4
 
 
@@ -45,7 +44,7 @@ def repair(
 
     Exits 0 when the transcript is valid now, and 4 when something is left that nobody can mend.
 
-    In a pipe each line has: file, item, problem, what was done (`left`: nothing), and what it is.
+    In a pipe each line has: file, line or item, problem, what was done (`left`: nothing), and what it is.
     """
     from archiver import mending
     from archiver.cli.options import refuse_empty
@@ -66,9 +65,11 @@ def repair(
 
 def _say(result: Mended, *, dry_run: bool) -> None:
     from archiver.cli import output
+    from archiver.cli.check import place
     from archiver.transcripts.names import shown
 
-    rows = [(one.part, one.item, one.code, one.action, one.detail) for one in (*result.actions, *result.left)]
+    told = (*result.actions, *result.left)
+    rows = [(one.part, place(one), one.code, one.action, one.detail) for one in told]
     output.table(COLUMNS, rows, fold=("WHAT",), middle=("FILE",))
     if result.dialect == "opaque" and not rows:
         output.note(f"{shown(result.path)}: of no known format, so there is nothing to repair")
@@ -98,9 +99,11 @@ def _document(result: Mended, *, dry_run: bool) -> dict[str, Any]:
     }
 
 
-def _action(one: Action) -> dict[str, Any]:
+def _action(one: Change) -> dict[str, Any]:
     return {
         "file": one.part,
+        "line": one.line,
+        "column": one.column,
         "item": one.item,
         "code": one.code,
         "action": one.action,

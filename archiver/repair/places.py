@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -48,8 +48,8 @@ class Renamed(NamedTuple):
 class Plan:
     """What to do at which item, by its index."""
 
-    drop: dict[int, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    """Results to drop, as the number of times for each call id: the last ones in the item go."""
+    drop: dict[int, set[tuple[str, int]]] = field(default_factory=lambda: defaultdict(set))
+    """Results to drop, each by its call id and which of the item's results with that id it is."""
     behind: dict[int, list[Place]] = field(default_factory=lambda: defaultdict(list))
     """Places whose results get a new item behind this one."""
     into: dict[int, list[Place]] = field(default_factory=lambda: defaultdict(list))
@@ -79,12 +79,11 @@ class Plan:
 
     def dropped(self, index: int, item: Any, dialect: Dialect) -> Any | None:
         """The item without the results that have to go; None when nothing is left of it."""
-        for call_id, times in self.drop.get(index, {}).items():
-            held = sum(result.call_id == call_id for result in dialect.facts(item).results)
-            for occurrence in range(held - 1, held - 1 - times, -1):
-                item = dialect.without_result(item, call_id, occurrence)
-                if item is None:
-                    return None
+        # From the last to the first: one that goes changes the number of those behind it.
+        for call_id, occurrence in sorted(self.drop.get(index, ()), key=lambda one: -one[1]):
+            item = dialect.without_result(item, call_id, occurrence)
+            if item is None:
+                return None
         return item
 
 
@@ -102,7 +101,7 @@ def plan(items: Iterable[Any], dialect: Dialect, problems: Sequence[Problem]) ->
     if any(problem.code in ("duplicate_call", "bad_name") for problem in problems):
         _rename(made, problems, Taken(items, dialect))
     unanswered: set[tuple[int, str]] = set()
-    homes: dict[tuple[int, str], int] = {}
+    homes: Homes = {}
     for problem in problems:
         _take(problem, made, unanswered, homes)
     if unanswered or made.drop:
@@ -114,6 +113,8 @@ def plan(items: Iterable[Any], dialect: Dialect, problems: Sequence[Problem]) ->
     return made
 
 
+Homes = dict[tuple[int, str, int], int]
+"""For each late result, by its item, its call id and which of those there it is, the item of its call."""
 _BEFORE: Final = (("bad_role", "duplicate_id"), ("duplicate_call",))
 _UNREASONED: Final = ("lone_reasoning", "foreign_reasoning", "changed_reasoning", "broken_seal")
 
@@ -129,16 +130,14 @@ def _rename(made: Plan, problems: Sequence[Problem], taken: Taken) -> None:
                 made.results[item].append(Renamed(old, occurrence, new))
 
 
-def _take(
-    problem: Problem, made: Plan, unanswered: set[tuple[int, str]], homes: dict[tuple[int, str], int]
-) -> None:
+def _take(problem: Problem, made: Plan, unanswered: set[tuple[int, str]], homes: Homes) -> None:
     call_id = problem.call_id or ""
     if problem.code == "unanswered_call":
         unanswered.add((problem.item, call_id))
     elif problem.code in ("orphan_result", "duplicate_result", "misplaced_result"):
-        made.drop[problem.item][call_id] += 1
+        made.drop[problem.item].add((call_id, problem.occurrence))
         if problem.home is not None:
-            homes[problem.item, call_id] = problem.home
+            homes[problem.item, call_id, problem.occurrence] = problem.home
     elif problem.code in ("empty_text", "bad_text"):
         made.sound.add(problem.item)
     elif problem.code in _UNREASONED:
@@ -168,14 +167,13 @@ class _Finder:
         made: Plan,
         dialect: Dialect,
         unanswered: set[tuple[int, str]],
-        homes: dict[tuple[int, str], int],
+        homes: Homes,
     ) -> None:
         self._plan = made
         self._dialect = dialect
         self._unanswered = unanswered
         self._homes = homes
-        """For each late result, by its item and call id, the item of its call."""
-        self._late = {(home, call_id) for (_, call_id), home in homes.items()}
+        self._late = {(home, call_id) for (_, call_id, _), home in homes.items()}
         self._now: dict[str | None, Place] = {}
         self._wanted: list[Place] = []
         self._called: dict[tuple[int, str], tuple[Call, Place]] = {}
@@ -242,11 +240,14 @@ class _Finder:
 
     def _moved(self, index: int, item: Any, facts: Facts) -> None:
         """Take the results that stand here and belong elsewhere to their calls."""
+        seen: dict[str, int] = {}
         for result in facts.results:
-            home = self._homes.get((index, result.call_id))
+            call_id = result.call_id
+            occurrence = seen[call_id] = seen.get(call_id, -1) + 1
+            home = self._homes.get((index, call_id, occurrence))
             if home is not None:
-                content = self._dialect.result_content(item, result.call_id)
-                self._move(home, result.call_id, content, result.is_error)
+                content = self._dialect.result_content(item, call_id, occurrence)
+                self._move(home, call_id, content, result.is_error)
 
     def _move(self, home: int, call_id: str, content: Any, is_error: bool) -> None:
         """Take a misplaced result to the call in the item `home`, now or once that is reached."""

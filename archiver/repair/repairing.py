@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from archiver.model import Checkpoint, Items, Transcript, TranscriptPart
 from archiver.repair.places import Plan, first, plan
@@ -70,7 +71,8 @@ class _Mender:
         """The part, mended; the same object when there is nothing to mend."""
         if part.items.raw or self._dialect.name == "opaque":
             return part
-        items, tried = part.items, list[Problem]()
+        items, tried = part.items, list[_Tried]()
+        origins: array[int] | None = None
         stuck: set[_Key] = set()
         before: Path | None = None
         for _ in range(_ROUNDS):
@@ -78,35 +80,37 @@ class _Mender:
             why = reasons(problems, self._pending)
             found = [problem for problem, reason in zip(problems, why, strict=True) if reason is None]
             self._tell(part.name, tried, found)
-            tried = list(first([problem for problem in found if _key(problem) not in stuck]))
+            now = list(first([problem for problem in found if _key(problem) not in stuck]))
+            tried = [_Tried(problem, _origin(problem, origins)) for problem in now]
             if not tried:
                 break
-            written = self._write(items, plan(items, self._dialect, tried))
+            written = self._write(items, plan(items, self._dialect, now))
             if written is None:
-                stuck.update(map(_key, tried))
+                stuck.update(map(_key, now))
                 tried = []
                 continue
             if before is not None:
                 before.unlink()  # what a round reads the next one does not
-            items, before = written
+            items, before, made_of = written
+            origins = made_of if origins is None else array("Q", (origins[index] for index in made_of))
         self.left += [
-            left(part.name, problem, reason or "it could not be mended")
+            left(part.name, problem, reason or "it could not be mended", _origin(problem, origins))
             for problem, reason in zip(problems, why, strict=True)
         ]
         return part if items is part.items else part.model_copy(update={"items": items, "segments": ()})
 
-    def _tell(self, part: str, tried: list[Problem], found: list[Problem]) -> None:
+    def _tell(self, part: str, tried: list[_Tried], found: list[Problem]) -> None:
         """Note as done what was tried and is found no more."""
         still = Counter(map(_key, found))
-        for problem in tried:
+        for problem, origin in tried:
             key = _key(problem)
             if still[key]:
                 still[key] -= 1
             else:
-                self.actions.append(done(part, problem))
+                self.actions.append(done(part, problem, origin))
 
-    def _write(self, items: Items, made: Plan) -> tuple[Items, Path] | None:
-        """The mended items in a private file, and that; None when nothing changed."""
+    def _write(self, items: Items, made: Plan) -> tuple[Items, Path, array[int]] | None:
+        """The mended items in a private file, that, and what each was made of; None when nothing changed."""
         spool = self._scratch.spool("repaired", hashed=False)
         writer = Writer(self._dialect, made)
         count = 0
@@ -118,7 +122,18 @@ class _Mender:
         if not writer.changed:
             spooled.path.unlink()
             return None
-        return Items.in_file(spooled.path, count=count, size=spooled.size), spooled.path
+        return Items.in_file(spooled.path, count=count, size=spooled.size), spooled.path, writer.origins
+
+
+class _Tried(NamedTuple):
+    """A problem that a round should mend, and the item before all rounds that it is about."""
+
+    problem: Problem
+    origin: int
+
+
+def _origin(problem: Problem, origins: array[int] | None) -> int:
+    return problem.item if origins is None or problem.item >= len(origins) else origins[problem.item]
 
 
 _Key = tuple[str, str | None, str | None]

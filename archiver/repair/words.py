@@ -51,7 +51,7 @@ PENDING: Final = "the call waits for a person's approval"
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One problem and what became of it; `item` is its 0-based index when it was found."""
+    """One problem and what became of it; `item` is the 0-based index before all mending."""
 
     part: str
     item: int
@@ -61,16 +61,16 @@ class Action:
     call_id: str | None = None
 
 
-def done(part: str, problem: Problem) -> Action:
+def done(part: str, problem: Problem, item: int) -> Action:
     """The problem was mended."""
     action, detail = _WRITTEN_TWICE if problem.again else _ACTIONS[problem.code]
-    return Action(part, problem.item, problem.code, action, _named(detail, problem), problem.call_id)
+    return Action(part, item, problem.code, action, _named(detail, problem), problem.call_id)
 
 
-def left(part: str, problem: Problem, reason: str) -> Action:
+def left(part: str, problem: Problem, reason: str, item: int) -> Action:
     """The problem is still there."""
     detail = _named(f"{problem.detail}; {reason}", problem)
-    return Action(part, problem.item, problem.code, "left", detail, problem.call_id)
+    return Action(part, item, problem.code, "left", detail, problem.call_id)
 
 
 def reason_to_leave(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+from array import array
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +21,8 @@ class Writer:
 
     def __init__(self, dialect: Dialect, made: Plan) -> None:
         self.changed = False
+        self.origins = array("Q")
+        """Of each item that was written, the index of the one that it was, or stands beside."""
         self._dialect = dialect
         self._plan = made
         self._links: dict[str, str | None] = dict(made.gone)
@@ -31,29 +34,30 @@ class Writer:
     def lines(self, items: Items) -> Iterator[bytes]:
         """The mended items as JSON texts; those without a change keep their bytes, and all the line's end."""
         before: Any = None
-        for item, line in self._written(items):
+        for index, item, line in self._written(items):
+            self.origins.append(index)
             numbered = self._dialect.numbered(item, before)
             yield self._new(numbered) if line is None or numbered is not item else line
             before = numbered
 
-    def _written(self, items: Items) -> Iterator[tuple[Any, bytes | None]]:
-        """The mended items, with their texts where they are as they were."""
+    def _written(self, items: Items) -> Iterator[tuple[int, Any, bytes | None]]:
+        """The mended items, with what they were made of, and their texts where they are as they were."""
         for index, line in enumerate(items.lines()):
             item = jsonio.exact(line)
             self._end = b"\r" if line.endswith(b"\r") else b""
             if index in self._plan.note:
-                yield self._note(index, item), None
+                yield index, self._note(index, item), None
             linked = self._relinked(index, item)
             mended = self._mended(index, linked)
             if mended is not None:
-                yield mended, line if mended is item else None
+                yield index, mended, line if mended is item else None
             self._remember(linked if mended is None else mended, kept=mended is not None)
             new, old = self._plan.ids.get(index), self._dialect.link(linked)[0]
             if new is not None and old is not None:
                 self._links[old] = new  # what follows hangs off the nearest of the two
             for place in self._plan.behind.get(index, ()):
                 for answer in self._answers(place, linked):
-                    yield answer, None
+                    yield index, answer, None
 
     def _new(self, item: Any) -> bytes:
         self.changed = True

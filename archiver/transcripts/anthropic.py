@@ -90,8 +90,8 @@ class AnthropicMessages(DialectDefaults):
     def with_results(self, item: Any, calls: Sequence[Call], text: Any, *, is_error: bool = True) -> Any:
         return _with_content(item, blocks.with_results(item.get("content"), calls, text, is_error))
 
-    def result_content(self, item: Any, call_id: str) -> Any:
-        return blocks.result_content(item.get("content"), call_id)
+    def result_content(self, item: Any, call_id: str, occurrence: int = 0) -> Any:
+        return blocks.result_content(item.get("content"), call_id, occurrence)
 
     def without_result(self, item: Any, call_id: str, occurrence: int = 0) -> Any | None:
         content = blocks.without_result(item.get("content"), call_id, occurrence)

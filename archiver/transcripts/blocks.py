@@ -160,10 +160,10 @@ def with_results(content: Any, calls: Sequence[Call], text: Any, is_error: bool 
     return [*blocks[:leading], *error_blocks(due, text, is_error), *blocks[leading:]]
 
 
-def result_content(content: Any, call_id: str) -> Any:
-    """What the first result of that call holds, as it stands; an empty text where there is none."""
-    blocks = content if isinstance(content, list) else []
-    return next((block.get("content", "") for block in blocks if _answers(block, call_id)), "")
+def result_content(content: Any, call_id: str, occurrence: int) -> Any:
+    """What the `occurrence`-th (0-based) result of that call holds, as it stands; "" where there is none."""
+    places = _places(content, lambda block: _answers(block, call_id))
+    return content[places[occurrence]].get("content", "") if occurrence < len(places) else ""
 
 
 def without_result(content: Any, call_id: str, occurrence: int) -> Any:

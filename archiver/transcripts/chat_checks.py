@@ -56,11 +56,20 @@ def with_sound_text(item: Any) -> Any | None:
 
 
 def with_sound_role(item: Any) -> Any | None:
-    """The message under the API's own name for its role; None for a line that was never sent."""
+    """The message under the API's own name for its role; None for a line that was never sent.
+
+    What calls tools is the model's, and what answers a call is a result, whatever the role says.
+    """
     role = item.get("role") if isinstance(item, dict) else None
     if chat_message.role_of(item) != "meta":
         return item
+    if not isinstance(item, dict):
+        return None
     known = _OTHER_NAMES.get(role.lower()) if isinstance(role, str) else None
+    if _listed(item):
+        known = "assistant"
+    elif isinstance(item.get("tool_call_id"), str):
+        known = "tool"
     return {**item, "role": known} if known else None
 
 

@@ -61,8 +61,6 @@ def _message(value: Any) -> bool:
     role, content = value.get("role"), value.get("content")
     if not isinstance(role, str):
         return False
-    if role not in ROLES:  # a line of the harness's own between messages
-        return isinstance(content, str | None) and value.keys() <= {"role", "content"}
     if isinstance(content, list):
         if not all(isinstance(part, dict) and _kind(part) in _PARTS for part in content):
             return False

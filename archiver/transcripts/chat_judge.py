@@ -1,7 +1,8 @@
 """What is wrong with messages of Chat Completions.
 
 Results follow directly on the message with their calls, in any order, before a message of another role. An id
-counts within its message only: models use ids again, and the API takes that.
+counts within its message only: models use ids again, and the API takes that. A synthetic result only stands
+in: a real one that comes before the id is used again takes its place.
 
 Of the ways to be invalid some cannot occur here: the API takes any order of roles, messages have no links, no
 version and no reasoning that must have a follower, and what changed in a thought only its provider could say.
@@ -17,10 +18,12 @@ from archiver.transcripts import chat_message
 from archiver.transcripts.chat_checks import said_problems, seal_problems
 from archiver.transcripts.dialect import Facts, Problem
 from archiver.transcripts.openai_limits import Pictures
+from archiver.transcripts.outcome import is_synthetic
 from archiver.transcripts.pairing import DOUBLED
 
 _ENDS: Final = frozenset({"exit", "approval"})
 """Roles by which a harness says that the calls ahead of them stay open: it submitted, or a person decides."""
+_ASTRAY: Final = "the result does not follow the message with its call"
 _TWICE: Final = "the same call, written twice"
 _BY_DESIGN: Final = "the call ahead of it stays open by design, and nothing is to follow"
 
@@ -33,6 +36,14 @@ class _Open:
     asked: list[Any] = field(default_factory=list)
     """What each of them calls: those that say the same are one call, written twice."""
     given: list[int] = field(default_factory=list)
+    stand_in: int | None = None
+    """The item of a synthetic result, while no real one came."""
+    astray: bool = False
+    """True where that does not follow directly."""
+
+    @property
+    def waits(self) -> bool:
+        return len(self.given) < len(self.asked)
 
 
 class ChatJudge:
@@ -70,7 +81,7 @@ class ChatJudge:
             self._call(index, item, facts)
         elif facts.role == "tool":
             for result in facts.results:
-                self._result(index, result.call_id)
+                self._result(index, result.call_id, synthetic=is_synthetic(result.text))
         elif facts.role != "meta":
             self._close()
             self._drop_early(kept=())
@@ -109,15 +120,17 @@ class ChatJudge:
                 self._open.setdefault(call.id, _Open(index)).asked.append(said)
         self._drop_early(kept=self._open)
 
-    def _result(self, index: int, call_id: str) -> None:
+    def _result(self, index: int, call_id: str, *, synthetic: bool) -> None:
         open_call, late = self._open.get(call_id), self._late.get(call_id)
-        if open_call is not None and len(open_call.given) < len(open_call.asked):
-            open_call.given.append(index)
+        waiting = open_call if open_call is not None else late
+        if synthetic and waiting is not None and waiting.waits and len(waiting.asked) == 1:
+            self._stand_in(index, call_id, waiting)
+        elif open_call is not None and open_call.waits:
+            self._give(open_call, index, call_id)
             self._answered.add(call_id)
-        elif open_call is None and late is not None and len(late.given) < len(late.asked):
-            late.given.append(index)
-            detail = "the result does not follow the message with its call"
-            self._misplaced(index, call_id, detail, late.home)
+        elif open_call is None and late is not None and late.waits:
+            self._give(late, index, call_id)
+            self._misplaced(index, call_id, _ASTRAY, late.home)
         elif call_id in self._free:
             self._free.remove(call_id)
             self._answered.add(call_id)
@@ -127,6 +140,20 @@ class ChatJudge:
             self._add("orphan_result", index, call_id, "no call has this id")
         else:
             self._early[call_id] = index
+
+    def _stand_in(self, index: int, call_id: str, call: _Open) -> None:
+        if call.stand_in is not None:
+            self._add("duplicate_result", index, call_id, "the call was answered before")
+            return
+        call.stand_in, call.astray = index, call_id not in self._open
+
+    def _give(self, call: _Open, index: int, call_id: str) -> None:
+        """A real result came; what stood in for it goes."""
+        call.given.append(index)
+        if call.stand_in is not None:
+            detail = "a synthetic result, and the call has a real one"
+            self._add("duplicate_result", call.stand_in, call_id, detail)
+            call.stand_in = None
 
     def _close(self) -> None:
         """No result of the last message can follow directly any more."""
@@ -140,8 +167,8 @@ class ChatJudge:
             self._give_up(call_id)
             if early is not None:
                 self._misplaced(early, call_id, "the result stands ahead of its call", self._home)
-                one.given.append(early)
-            if len(one.given) < len(one.asked):
+                self._give(one, early, call_id)
+            if one.waits:
                 self._late[call_id] = one
         self._open.clear()
 
@@ -154,6 +181,11 @@ class ChatJudge:
         late = self._late.pop(call_id, None)
         if late is None:
             return
+        if late.stand_in is not None:
+            late.given.append(late.stand_in)
+            self._answered.add(call_id)
+            if late.astray:
+                self._misplaced(late.stand_in, call_id, _ASTRAY, late.home)
         if not late.given:
             self._add("unanswered_call", late.home, call_id, "no result came for this call")
         self._doubled(call_id, late)
@@ -193,7 +225,7 @@ class ChatJudge:
         """Calls ahead of the word of a harness that the run is over, or that a person decides, stay open."""
         if self._exit is None:
             return
-        waiting = [call_id for call_id, one in self._open.items() if not one.given]
+        waiting = [one for one, call in self._open.items() if not call.given and call.stand_in is None]
         for call_id in waiting:
             del self._open[call_id]
         beyond = _BY_DESIGN if waiting else None

@@ -179,8 +179,8 @@ class ClaudeCode(DialectDefaults):
     def with_results(self, item: Any, calls: Sequence[Call], text: Any, *, is_error: bool = True) -> Any:
         return _with_content(item, blocks.with_results(at(item, _CONTENT), calls, text, is_error))
 
-    def result_content(self, item: Any, call_id: str) -> Any:
-        return blocks.result_content(at(item, _CONTENT), call_id)
+    def result_content(self, item: Any, call_id: str, occurrence: int = 0) -> Any:
+        return blocks.result_content(at(item, _CONTENT), call_id, occurrence)
 
     def without_result(self, item: Any, call_id: str, occurrence: int = 0) -> Any | None:
         content = blocks.without_result(at(item, _CONTENT), call_id, occurrence)

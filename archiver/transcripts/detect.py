@@ -82,7 +82,8 @@ def of_messages(values: Sequence[Any], container: Any) -> str:
     if not values or len(strange) * 2 >= len(values) or not all(map(_misnamed, strange)):
         return OPAQUE
     values = [value for value in values if _message(value)]
-    marked = any(_marked(value) for value in values) or (_claude_request(container) and not strange)
+    asks = _names_claude(container) or (_claude_request(container) and not strange)
+    marked = asks or any(_marked(value) for value in values)
     if strange and not marked:
         return OPAQUE
     anybodys = _plain(values) and not (isinstance(container, Mapping) and "model" in container)
@@ -145,7 +146,11 @@ def _marked(value: Any) -> bool:
 def _claude_request(container: Any) -> bool:
     if not isinstance(container, Mapping):
         return False
+    return "system" in container or _names_claude(container)  # other APIs have the prompt in a message
+
+
+def _names_claude(container: Any) -> bool:
+    if not isinstance(container, Mapping):
+        return False
     model = container.get("model")
-    if "anthropic_version" in container or "system" in container:  # other APIs have the prompt in a message
-        return True
-    return isinstance(model, str) and "claude" in model
+    return "anthropic_version" in container or (isinstance(model, str) and "claude" in model)

@@ -129,7 +129,9 @@ class Problem:
     beyond: str | None = None
     """Why this one cannot be mended, although others of its code can."""
     occurrence: int = 0
-    """Of a `duplicate_call`: which of the item's calls with that id it is, 0-based."""
+    """Of a `duplicate_call`, and of a result that goes or moves: which it is, 0-based, of the item's calls or
+    results with that id.
+    """
     answers: tuple[tuple[int, int], ...] = ()
     """Of a `duplicate_call`: the results that are its own, each by its item and which of that item's results
     with that id it is (0-based). They get the new id with the call; without any that is unanswered then. Set
@@ -229,7 +231,7 @@ class Dialect(Protocol):
     def with_results(self, item: Any, calls: Sequence[Call], text: Any, *, is_error: bool = True) -> Any:
         """The (user) item with synthetic error results for `calls` added where the format wants them."""
 
-    def result_content(self, item: Any, call_id: str) -> Any:
+    def result_content(self, item: Any, call_id: str, occurrence: int = 0) -> Any:
         """What the result of that call holds, text or blocks as they stand, to be moved elsewhere."""
 
     def without_result(self, item: Any, call_id: str, occurrence: int = 0) -> Any | None:

@@ -53,7 +53,7 @@ class Opaque(DialectDefaults):
     def with_results(self, item: Any, calls: Sequence[Call], text: Any, *, is_error: bool = True) -> Any:
         return item
 
-    def result_content(self, item: Any, call_id: str) -> Any:
+    def result_content(self, item: Any, call_id: str, occurrence: int = 0) -> Any:
         return ""
 
     def without_result(self, item: Any, call_id: str, occurrence: int = 0) -> Any | None:

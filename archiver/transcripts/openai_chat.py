@@ -106,7 +106,7 @@ class OpenAIChat(DialectDefaults):
     def with_results(self, item: Any, calls: Sequence[Call], text: Any, *, is_error: bool = True) -> Any:
         return item
 
-    def result_content(self, item: Any, call_id: str) -> Any:
+    def result_content(self, item: Any, call_id: str, occurrence: int = 0) -> Any:
         result = chat_message.result(item)
         return item if result is not None and result.call_id == call_id else ""
 

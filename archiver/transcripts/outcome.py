@@ -18,9 +18,15 @@ _FAILED = re.compile(
     rf'|\[archived result: {_WORD} "(?:[^"\\]|\\.)*"; (?:error|exit -?[1-9]))',
     re.IGNORECASE,
 )
+_SYNTHETIC = re.compile(rf"(?:Error: )?{re.escape(SYNTHETIC)}")
 _ENDED = re.compile(r"\[The command completed with exit code -?[1-9]")
 _END: Final = 1024
 """Characters at the end in which a harness that writes the exit status last, as OpenHands does, has it."""
+
+
+def is_synthetic(text: str) -> bool:
+    """True for a result that a repair made because none was recorded; the real one may come after it."""
+    return _SYNTHETIC.match(text) is not None
 
 
 def failed(text: str) -> bool:

@@ -4,15 +4,18 @@ The rule is that of the Messages API: all calls of a response are answered toget
 user message. Items that belong to one message (adjacent ones of the same side, or pieces with one message
 id) are judged as one. An id names one call. Of two calls with one id it is known whose a result is where the
 first was answered before the second was made, or where each has one: then they stand in order.
+
+A synthetic result only stands in: the call waits on, and a real result that comes later takes its place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from archiver.transcripts.dialect import Call, Problem, ToolResult
+from archiver.transcripts.outcome import is_synthetic
 
 DOUBLED: Final = "two calls share one id, and nothing says which the results belong to"
 _PROVIDERS: Final = "the provider itself answers it, under that id"
@@ -39,6 +42,15 @@ class _Asked:
     """Calls with its id that were made while it was open."""
 
 
+class _StandIn(NamedTuple):
+    """A synthetic result: where it stands, the line it is on, and whether it came too late itself."""
+
+    item: int
+    occurrence: int
+    line: int
+    late: bool
+
+
 class Pairing:
     """Calls and results of one conversation in their order; memory grows with the number of calls only.
 
@@ -47,7 +59,7 @@ class Pairing:
     """
 
     def __init__(self) -> None:
-        self.problems: list[Problem] = []
+        self._problems: list[Problem] = []
         self._asked: dict[str, _Asked] = {}
         self._again: list[tuple[str, _Asked]] = []
         self._open: dict[str, int] = {}
@@ -55,6 +67,8 @@ class Pairing:
         self._answered: dict[str, int] = {}
         """Of each answered call, the line of its first result."""
         self._excused: dict[str, int] = {}
+        self._stand_ins: dict[str, _StandIn] = {}
+        """Of calls that wait on, the synthetic results that were given."""
         self._group: str | None = None
         self._answering = False
 
@@ -73,6 +87,7 @@ class Pairing:
 
     def _call(self, call_id: str, one: _Asked, before: _Asked | None) -> None:
         if before is not None:
+            self._settle(call_id)
             if any(_same_line(one, twin) for twin in (before, *before.more)):
                 return
             one.first = before
@@ -93,7 +108,47 @@ class Pairing:
         seen: dict[str, int] = {}
         for result in results:
             occurrence = seen[result.call_id] = seen.get(result.call_id, -1) + 1
-            self._result(item, result.call_id, hash(line or 0), occurrence)
+            self._given(item, result, hash(line or 0), occurrence)
+
+    def _given(self, item: int, result: ToolResult, line: int, occurrence: int) -> None:
+        """A result: one that stands in is kept until the end, or until the real one comes."""
+        call_id = result.call_id
+        waits = call_id in self._open or call_id in self._late
+        stand_in = self._stand_ins.get(call_id)
+        if waits and is_synthetic(result.text):
+            if stand_in is None:
+                late = call_id not in self._open
+                self._stand_ins[call_id] = _StandIn(item, occurrence, line, late)
+            elif not line or stand_in.line != line or stand_in.item == item:
+                detail = "the call was answered before"
+                self._problem("duplicate_result", item, call_id, detail, occurrence)
+            return
+        if waits and stand_in is not None:
+            del self._stand_ins[call_id]
+            detail = "a synthetic result, and the real one came after it"
+            self._problem("duplicate_result", stand_in.item, call_id, detail, stand_in.occurrence)
+        self._result(item, call_id, line, occurrence)
+
+    def _settle(self, call_id: str) -> None:
+        """No real result came: what stands in is the answer."""
+        stand_in = self._stand_ins.pop(call_id, None)
+        if stand_in is not None:
+            if stand_in.late:
+                self._misplaced(stand_in.item, call_id, stand_in.occurrence)
+            self._answer(stand_in.item, call_id, stand_in.line, stand_in.occurrence)
+
+    def _answer(self, item: int, call_id: str, line: int, occurrence: int) -> None:
+        for waiting in (self._open, self._late, self._excused):
+            waiting.pop(call_id, None)
+        self._answered[call_id] = line
+        asked = self._asked.get(call_id)
+        if asked is not None:
+            asked.answers = ((item, occurrence),)
+
+    def _misplaced(self, item: int, call_id: str, occurrence: int) -> None:
+        detail, home = "the result is not in the next user message", self._late[call_id]
+        problem = Problem("misplaced_result", item, detail, call_id, home=home, occurrence=occurrence)
+        self._problems.append(problem)
 
     def _result(self, item: int, call_id: str, line: int, occurrence: int) -> None:
         asked = self._asked.get(call_id)
@@ -103,22 +158,17 @@ class Pairing:
                 self._again_answered(item, call_id, occurrence, asked)
             return
         if call_id in self._late:
-            detail = "the result is not in the next user message"
-            self.problems.append(Problem("misplaced_result", item, detail, call_id, home=self._late[call_id]))
+            self._misplaced(item, call_id, occurrence)
         elif call_id not in self._open and call_id not in self._excused:
-            self._problem("orphan_result", item, call_id, "no call has this id")
+            self._problem("orphan_result", item, call_id, "no call has this id", occurrence)
             return
-        for waiting in (self._open, self._late, self._excused):
-            waiting.pop(call_id, None)
-        self._answered[call_id] = line
-        if asked is not None:
-            asked.answers = ((item, occurrence),)
+        self._answer(item, call_id, line, occurrence)
 
     def _again_answered(self, item: int, call_id: str, occurrence: int, asked: _Asked | None) -> None:
         """A further result: of the next call with this id, or of none."""
         twin = next((one for one in asked.more if not one.answers), None) if asked else None
         if twin is None:
-            self._problem("duplicate_result", item, call_id, "the call was answered before")
+            self._problem("duplicate_result", item, call_id, "the call was answered before", occurrence)
         else:
             twin.answers = ((item, occurrence),)
 
@@ -129,12 +179,14 @@ class Pairing:
             occurrence = seen[result.call_id] = seen.get(result.call_id, -1) + 1
             asked = self._asked.get(result.call_id)
             if result.call_id in self._answered:
-                self._problem("duplicate_result", item, result.call_id, "the call was answered before")
+                detail = "the call was answered before"
+                self._problem("duplicate_result", item, result.call_id, detail, occurrence)
             elif asked is None or asked.elsewhere:
-                self._problem("orphan_result", item, result.call_id, "no call has this id")
+                self._problem("orphan_result", item, result.call_id, "no call has this id", occurrence)
             else:
+                self._open.pop(result.call_id, None)
                 self._late[result.call_id] = asked.item
-                self._result(item, result.call_id, 0, occurrence)
+                self._given(item, result, 0, occurrence)
 
     def boundary(self) -> None:
         """What the model sees starts anew: calls before it are history, and those still open stay so."""
@@ -142,10 +194,17 @@ class Pairing:
         self._excused.update(self._late)
         self._open.clear()
         self._late.clear()
+        self._stand_ins.clear()
         self._asked.clear()
         self._again.clear()
         self._group = None
         self._answering = False
+
+    def problems(self) -> list[Problem]:
+        """What is wrong with results, once all was seen; to be asked before anything else is."""
+        for call_id in list(self._stand_ins):
+            self._settle(call_id)
+        return self._problems
 
     def unanswered(self) -> list[Problem]:
         """The calls that no result came for."""
@@ -158,13 +217,13 @@ class Pairing:
         """The calls that have the id of another one, each with its own results."""
         return [_doubled(call_id, one, one.first) for call_id, one in self._again if one.first is not None]
 
-    def _problem(self, code: str, item: int, call_id: str, detail: str) -> None:
-        self.problems.append(Problem(code, item, detail, call_id))  # type: ignore[arg-type]  # a word of the list
+    def _problem(self, code: Any, item: int, call_id: str, detail: str, occurrence: int) -> None:
+        self._problems.append(Problem(code, item, detail, call_id, occurrence=occurrence))
 
 
 def paired(pairing: Pairing) -> list[Problem]:
     """Everything that one conversation's calls and results miss."""
-    return [*pairing.problems, *pairing.doubled(), *pairing.unanswered()]
+    return [*pairing.problems(), *pairing.doubled(), *pairing.unanswered()]
 
 
 def _same_line(one: _Asked, other: _Asked) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from archiver.transcripts import responses_edits as edits
@@ -55,10 +56,11 @@ class ResponsesDialect(DialectDefaults):
     def with_results(self, item: Any, calls: Sequence[Call], text: Any, *, is_error: bool = True) -> Any:
         return item
 
-    def result_content(self, item: Any, call_id: str) -> Any:
+    def result_content(self, item: Any, call_id: str, occurrence: int = 0) -> Any:
         """The whole item of the result: its id stays with it."""
         inner = (at(item, place) for place in self.places(item))
-        return next((one for one in inner if _answers(one, call_id)), "")
+        found = (one for one in inner if _answers(one, call_id))
+        return next(islice(found, occurrence, None), "")
 
     def without_result(self, item: Any, call_id: str, occurrence: int = 0) -> Any | None:
         return self._one_of(item, lambda one: _answers(one, call_id), occurrence, lambda _: None)

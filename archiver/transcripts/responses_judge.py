@@ -1,7 +1,8 @@
 """What is wrong with a list of Responses items: pairing by `call_id`, reasoning and what follows it, copies.
 
 A result may stand anywhere behind its call. Pairing starts anew at a compaction: what precedes one the model
-never sees again, so a call that stayed open there is no problem.
+never sees again, so a call that stayed open there is no problem. A synthetic result only stands in: a real
+one that comes before the id is used again takes its place.
 
 Of the ways to be invalid some cannot occur here: the API takes any order of roles and items have no links and
 no version. That reasoning was changed nobody can see who cannot open it.
@@ -11,12 +12,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
 
 from archiver import jsonio
 from archiver.transcripts.dialect import Path, Problem
 from archiver.transcripts.openai_limits import Pictures
+from archiver.transcripts.outcome import is_synthetic
 from archiver.transcripts.pairing import DOUBLED
 from archiver.transcripts.responses_checks import item_problems, text_problems
 from archiver.transcripts.responses_edits import blobs
@@ -29,6 +31,7 @@ from archiver.transcripts.responses_items import (
     call_id,
     kind_of,
     result_id,
+    text_of,
 )
 
 _FOLLOWERS = ANSWERS.keys() | HOSTED | {"item_reference"}
@@ -36,8 +39,18 @@ _FOLLOWERS = ANSWERS.keys() | HOSTED | {"item_reference"}
 _PICTURE = ANSWERS["computer_call"]
 _Pair = tuple[str, str]
 """The kind of a result and its call id: a result of another kind answers nothing."""
-_Given = tuple[int, int]
-"""A result by the transcript's item, and which of that item's results with its id it is."""
+
+
+class _Given(NamedTuple):
+    """A result by the transcript's item, and which of that item's results with its id it is."""
+
+    item: int
+    occurrence: int
+    synthetic: bool = False
+
+
+_EARLY: Final = "the result stands ahead of its call"
+_ANOTHER: Final = "the call has another result"
 _OTHER_KIND: Final = "the result is of another kind than its call takes"
 
 
@@ -55,6 +68,10 @@ class _Call:
     overlaps: bool
     """True where an earlier call with this id was open yet."""
     given: _Given | None = None
+    stand_in: _Given | None = None
+    """A synthetic result, while no real one came."""
+    early: bool = False
+    """True where that stands ahead of the call."""
 
 
 class ItemsJudge:
@@ -169,6 +186,7 @@ class ItemsJudge:
         if item.get("execution") == "server" or not called:
             return
         calls = self._calls.setdefault(called, [])
+        self._settle(called, calls)
         overlaps = any(call.given is None for call in calls)
         own = isinstance(item.get("id"), str)
         call = _Call(index, self._count("", called), _answers(kind), _digest(item), own, overlaps)
@@ -176,22 +194,47 @@ class ItemsJudge:
         for pair in ((answer, called) for answer in call.kinds):
             self._hanging.pop(pair, None)
             if call.given is None and self._early.get(pair):
-                call.given = self._early[pair].pop(0)
-                self._misplaced(call.given, called, "the result stands ahead of its call", index)
+                self._early[pair].sort(key=lambda one: one.synthetic)  # stable: the first real one, if any is
+                early = self._early[pair].pop(0)
+                if early.synthetic:
+                    call.stand_in, call.early = early, True
+                else:
+                    call.given = early
+                    self._misplaced(early, called, _EARLY, index)
 
     def _result(self, index: int, item: Mapping[str, Any], kind: str) -> None:
         answered = result_id(item, kind)
         if not answered and kind == ANSWERS["tool_search_call"]:
             return  # the provider searched its own tools
-        given = (index, self._count("result", answered))
+        synthetic = is_synthetic(text_of(item.get("output")))
+        given = _Given(index, self._count("result", answered), synthetic)
         takers = [call for call in self._calls.get(answered, ()) if kind in call.kinds]
         waiting = next((call for call in takers if call.given is None), None)
-        if waiting is not None:
-            waiting.given = given
+        if waiting is not None and not (synthetic and waiting.stand_in is not None):
+            self._give(waiting, given, answered)
         elif takers:
-            self._problem("duplicate_result", index, answered, "the call was answered before")
+            self._problem("duplicate_result", index, answered, "the call was answered before", given)
         else:
             self._early.setdefault((kind, answered), []).append(given)
+
+    def _give(self, call: _Call, given: _Given, called: str) -> None:
+        """Take a result; one that stands in only until a real one comes."""
+        if given.synthetic and len(self._calls[called]) == 1:
+            call.stand_in = given
+            return
+        call.given = given
+        if call.stand_in is not None:
+            detail = "a synthetic result, and the call has a real one"
+            self._problem("duplicate_result", call.stand_in.item, called, detail, call.stand_in)
+            call.stand_in = None
+
+    def _settle(self, called: str, calls: list[_Call]) -> None:
+        """No real result came for these: what stands in is the answer."""
+        for call in calls:
+            if call.stand_in is not None:
+                call.given, call.stand_in = call.stand_in, None
+                if call.early:
+                    self._misplaced(call.given, called, _EARLY, call.index)
 
     def _count(self, what: str, own: str) -> int:
         self._here[what, own] += 1
@@ -222,13 +265,14 @@ class ItemsJudge:
     def _doubles(self) -> None:
         """Tell of calls that share an id; results come in their order, or nobody knows whose they are."""
         for called, calls in self._calls.items():
+            self._settle(called, calls)
             answered = sum(call.given is not None for call in calls)
             for number, call in enumerate(calls[1:], 1):
                 said = any(call.said == one.said for one in calls[:number])
                 again = said and (call.own or call.given is None)
                 if again and call.given is not None:
                     detail = "the result of a call that was written twice"
-                    self._problem("duplicate_result", call.given[0], called, detail)
+                    self._problem("duplicate_result", call.given.item, called, detail, call.given)
                 unclear = call.overlaps and 0 < answered < len(calls) and not again
                 self._found.append(
                     Problem(
@@ -238,7 +282,7 @@ class ItemsJudge:
                         called,
                         beyond=DOUBLED if unclear else None,
                         occurrence=call.occurrence,
-                        answers=() if call.given is None or again else (call.given,),
+                        answers=() if call.given is None or again else (call.given[:2],),
                         again=again,
                     )
                 )
@@ -254,21 +298,25 @@ class ItemsJudge:
             for given in places:
                 waiting = next((call for call in calls if call.given is None), None)
                 if any(kind in call.kinds for call in calls):
-                    self._problem("duplicate_result", given[0], answered, "the call has another result")
+                    self._problem("duplicate_result", given.item, answered, _ANOTHER, given)
                 elif waiting is not None and mending and kind in TEXTUAL and waiting.kinds[0] in TEXTUAL:
-                    waiting.given = given
+                    self._give(waiting, given, answered)
                     self._misplaced(given, answered, _OTHER_KIND, waiting.index)
                 elif calls and waiting is None:
-                    self._problem("duplicate_result", given[0], answered, "the call was answered before")
+                    self._problem("duplicate_result", given.item, answered, _ANOTHER, given)
                 else:
-                    self._problem("orphan_result", given[0], answered, "no call has this id")
+                    self._problem("orphan_result", given.item, answered, "no call has this id", given)
         self._early.clear()
 
     def _misplaced(self, given: _Given, called: str, detail: str, home: int) -> None:
-        self._found.append(Problem("misplaced_result", given[0], detail, called, home=home))
+        problem = Problem("misplaced_result", given.item, detail, called, home=home)
+        self._found.append(replace(problem, occurrence=given.occurrence))
 
-    def _problem(self, code: Any, item: int, called: str | None, detail: str) -> None:
-        self._found.append(Problem(code, item, detail, called))
+    def _problem(
+        self, code: Any, item: int, called: str | None, detail: str, given: _Given | None = None
+    ) -> None:
+        occurrence = 0 if given is None else given.occurrence
+        self._found.append(Problem(code, item, detail, called, occurrence=occurrence))
 
 
 def _digest(item: Any) -> int:

@@ -112,5 +112,5 @@ class _Talk:
 
     def problems(self) -> list[Problem]:
         """What is wrong but calls without a result."""
-        paired = (*self.pairing.problems, *self.pairing.doubled())
+        paired = (*self.pairing.problems(), *self.pairing.doubled())
         return [*self._texts, *paired, *self._thoughts.problems(), *self.pictures.problems()]
