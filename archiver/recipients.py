@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -40,6 +40,8 @@ class Configured:
     """What opens it: an identity of this configuration, KMS, or one that is kept elsewhere (break-glass)."""
     opens: bool
     """Whether an own identity, or KMS as it is configured here, opens what is sealed to it."""
+    break_glass: bool = False
+    """Whether it is for emergencies only, by `keys.break_glass`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +69,23 @@ class RunSealed:
     """Why the newest record, or its bundle, could not be looked at."""
 
 
-def configured(recipients: Iterable[Recipient], identities: Iterable[Identity]) -> tuple[Configured, ...]:
-    """The recipients that the next save seals to, as these identities see them."""
+def configured(
+    recipients: Iterable[Recipient], identities: Iterable[Identity], emergency: Collection[str] = ()
+) -> tuple[Configured, ...]:
+    """The recipients that the next save seals to, as these identities see them.
+
+    `emergency` has the fingerprints of those that are for emergencies only.
+    """
     mine = tuple(identities)
     return tuple(
-        Configured(one.fingerprint, one.kind, str(one), _way(one, mine), any(_opens(i, one) for i in mine))
+        Configured(
+            one.fingerprint,
+            one.kind,
+            str(one),
+            _way(one, mine),
+            any(_opens(identity, one) for identity in mine),
+            one.fingerprint in emergency,
+        )
         for one in recipients
     )
 

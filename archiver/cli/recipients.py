@@ -47,9 +47,9 @@ def recipients_list(
     lost: a run that only one key opens, or none of the break-glass recipients.
 
     In a pipe a recipient is a line of: recipient, fingerprint, kind, what opens it (here, kms or offline),
-    yes or no (opens here), its text. An object is a line of: object, run, number, name, fingerprints, your
-    own of them, signed or hint, remarks. Where your identities do not open an object, its header is only
-    a hint.
+    yes or no (opens here), its text, break-glass or -. An object is a line of: object, run, number, name,
+    fingerprints, your own of them, signed or hint, remarks. Where your identities do not open an object, its
+    header is only a hint.
     """
     from archiver.cli import output, problems
     from archiver.recipients import configured, of_runs
@@ -59,7 +59,8 @@ def recipients_list(
         raise UsageError("--run names one run, and --all means every run", remedy="leave one of them out")
     settings = settings_of(config, store, identity, writers)
     identities = keys.load_identities(settings)
-    known = configured(keys.recipients(settings, identities), identities)
+    emergency = keys.break_glass(settings)
+    known = configured(keys.recipients(settings, identities), identities, emergency)
     runs: list[RunSealed] = []
     if run is not None or every:
         runs = list(of_runs(open_for("read", config, store, identity, writers), run))
@@ -71,6 +72,13 @@ def recipients_list(
     else:
         for row in (*map(_recipient_row, known), *(row for one in runs for row in _run_rows(one))):
             output.row(row)
+    for fingerprint in emergency.keys() - {one.fingerprint for one in known}:
+        output.problem(
+            "warning",
+            f"keys.break_glass names {emergency[fingerprint]}, which is no recipient of what is saved",
+            "add its recipient to keys.recipients, or correct keys.break_glass",
+            style="1;33",
+        )
     problems.report((f"run {one.run}: {one.error}", one.error) for one in runs if one.error)
     codes = {one.error.exit_code for one in runs if one.error}
     if codes:
@@ -78,7 +86,8 @@ def recipients_list(
 
 
 def _recipient_row(one: Configured) -> tuple[Any, ...]:
-    return "recipient", one.fingerprint, one.kind, one.way, "yes" if one.opens else "no", one.text
+    opens, loud = "yes" if one.opens else "no", "break-glass" if one.break_glass else ""
+    return "recipient", one.fingerprint, one.kind, one.way, opens, one.text, loud
 
 
 def _run_rows(one: RunSealed) -> list[tuple[Any, ...]]:
@@ -105,9 +114,16 @@ def _show(known: tuple[Configured, ...], runs: list[RunSealed], *, named: bool) 
     elif not named:
         output.note("keys.recipients names none: these are the recipients of your identities.")
     output.table(
-        ("FINGERPRINT", "KIND", "OPENED BY", "HERE", "RECIPIENT"),
+        ("FINGERPRINT", "KIND", "OPENED BY", "HERE", "LOUD", "RECIPIENT"),
         [
-            (one.fingerprint, one.kind, _WAYS[one.way], "yes" if one.opens else "no", one.text)
+            (
+                one.fingerprint,
+                one.kind,
+                _WAYS[one.way],
+                "yes" if one.opens else "no",
+                "BREAK-GLASS" if one.break_glass else "",
+                one.text,
+            )
             for one in known
         ],
         cut=("RECIPIENT",),
@@ -156,6 +172,7 @@ def _document(known: tuple[Configured, ...], runs: list[RunSealed], *, named: bo
                 "recipient": one.text,
                 "way": one.way,
                 "opens_here": one.opens,
+                "break_glass": one.break_glass,
             }
             for one in known
         ],

@@ -50,6 +50,7 @@ def examine(settings: Settings, held: Held, *, remote: bool) -> Iterator[Check]:
     """A line for each kind of key."""
     yield from held.problems
     yield from _recipients(settings, held, remote)
+    yield from _break_glass(settings, held)
     yield from _opening(settings, held)
     yield from _kms(settings, held)
     yield from _signing(settings, held)
@@ -74,6 +75,26 @@ def _recipients(settings: Settings, held: Held, remote: bool) -> Iterator[Check]
         return
     ways = ways_in(held.recipients, held.identities)
     yield ok(name, f"what is saved can be opened by {' or '.join(ways)}")
+
+
+def _break_glass(settings: Settings, held: Held) -> Iterator[Check]:
+    """The keys for emergencies: an alarm for a key that nothing is sealed to never rings."""
+    name = "break-glass"
+    try:
+        named = keys.break_glass(settings)
+    except ArchiverError as error:
+        yield failed(name, error)
+        return
+    known = {recipient.fingerprint for recipient in held.recipients}
+    for fingerprint, text in named.items():
+        if fingerprint in known:
+            yield ok(name, f"{text} is for emergencies, and what is saved is sealed to it")
+        else:
+            yield warning(
+                name,
+                f"keys.break_glass names {text}, which is no recipient of what is saved",
+                "add its recipient to keys.recipients, or correct keys.break_glass",
+            )
 
 
 def _opening(settings: Settings, held: Held) -> Iterator[Check]:

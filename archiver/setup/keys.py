@@ -163,6 +163,20 @@ def _of(key: str, parse: Callable[[str], T], text: str) -> T:
         raise ConfigError(f"{key}: {error}", remedy=error.remedy) from error
 
 
+def break_glass(settings: Settings) -> dict[str, str]:
+    """The keys for emergencies: fingerprint, and how `keys.break_glass` names it.
+
+    `ConfigError` for what is neither a recipient nor a fingerprint. A recipient with a slip in it has the form of one, and would be loud for nobody.
+    """
+    named: dict[str, str] = {}
+    for text in settings.keys.break_glass:
+        if text.startswith(("age1", "arn:")):
+            named[_of(f"keys.break_glass: {text[:80]!r}", age.parse_recipient, text).fingerprint] = text
+        else:
+            named[text] = text
+    return named
+
+
 def signing_file(settings: Settings) -> Path | None:
     """The configured signing key, or the default one where it is."""
     if settings.keys.signing_key is not None:

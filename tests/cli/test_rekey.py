@@ -145,7 +145,7 @@ def test_the_recipients_without_a_store(command: Command, home: Path, new: age.X
     assert command("recipients", "list").rows == []
     made = init(command).json
     (row,) = command("recipients", "list").rows
-    assert row == ["recipient", made["fingerprint"], "X25519", "here", "yes", made["recipient"]]
+    assert row == ["recipient", made["fingerprint"], "X25519", "here", "yes", made["recipient"], "-"]
     configure(made["recipient"], str(new.recipient))
     rows = command("recipients", "list").rows
     assert [row[3:5] for row in rows] == [["here", "yes"], ["offline", "no"]]
@@ -157,6 +157,38 @@ def test_the_recipients_without_a_store(command: Command, home: Path, new: age.X
     assert new.fingerprint in shown
     narrow = plain(command("recipients", "list", terminal=True, columns=80).out)
     assert new.fingerprint in narrow
+
+
+def test_recipients_for_emergencies_are_marked(
+    command: Command, home: Path, new: age.X25519Identity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = init(command).json
+    configure(made["recipient"], str(new.recipient))
+    monkeypatch.setenv("ARCHIVER_KEYS__BREAK_GLASS", str(new.recipient))
+    assert [row[6] for row in command("recipients", "list").rows] == ["-", "break-glass"]
+    assert [one["break_glass"] for one in command("recipients", "list", "--json").json["recipients"]] == [
+        False,
+        True,
+    ]
+    shown = command("recipients", "list", terminal=True, columns=200)
+    assert ("BREAK-GLASS" in shown.out, shown.err) == (True, "")
+    stranger = age.generate().recipient.fingerprint
+    monkeypatch.setenv("ARCHIVER_KEYS__BREAK_GLASS", stranger)
+    warned = command("recipients", "list")
+    assert f"{stranger}, which is no recipient" in warned.err
+    assert [row[6] for row in warned.rows] == ["-", "-"]
+
+
+def test_a_break_glass_recipient_with_a_slip_in_it_is_named(
+    command: Command, home: Path, new: age.X25519Identity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    init(command)
+    wrong = str(new.recipient)[:-1] + ("q" if str(new.recipient)[-1] != "q" else "p")
+    monkeypatch.setenv("ARCHIVER_KEYS__BREAK_GLASS", wrong)
+    for arguments in (["recipients", "list"], ["list"]):
+        refused = command(*arguments)
+        assert refused.code == 2
+        assert f"keys.break_glass: '{wrong}'" in refused.err
 
 
 def remarks(outcome: Outcome) -> dict[str, set[str]]:

@@ -164,3 +164,17 @@ def test_init_writes_how_kms_is_reached(
     assert written.keys.recipients == (made.keys.recipient, arn)
     assert written.keys.kms_endpoint_url == ministack.endpoint
     assert json.loads((tmp_path / "other" / "store.json").read_text())["store"] == made.store_id
+
+
+def test_a_key_for_emergencies_that_nothing_is_sealed_to(folder: Path, checked: Checked) -> None:
+    emergency, own = age.generate().recipient, age.read_identities(config_home() / "keys" / "identity.txt")
+    both = (str(own[0].recipient), str(emergency))
+    found = checked(settings(folder, recipients=both, break_glass=(str(emergency),)))
+    assert found["break-glass"].verdict == "ok"
+    found = checked(settings(folder, recipients=both[:1], break_glass=(emergency.fingerprint,)))
+    assert found["break-glass"].verdict == "warning"
+    assert emergency.fingerprint in found["break-glass"].text
+    slip = both[1][:-1] + ("q" if both[1][-1] != "q" else "p")
+    found = checked(settings(folder, recipients=both, break_glass=(slip,)))
+    assert (found["break-glass"].verdict, found["break-glass"].exit_code) == ("failure", 2)
+    assert slip in found["break-glass"].text
