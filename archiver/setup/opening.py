@@ -172,6 +172,7 @@ def open_setup(
     url = settings.store.url or default_store()
     store = open_store(url, options=store_options(settings))
     store_id, warnings = _store_id(store, settings, need)
+    keys.break_glass(settings)
     kms = keys.data_keys(settings)
     identities = keys.load_identities(settings, kms)
     signing_key = keys.load_signing_key(settings) if need == "write" else _reader_key(settings)
