@@ -27,7 +27,9 @@ from archiver.errors import (
     KeyUnavailableError,
     NoSuchRunError,
     StoreError,
+    UsageError,
 )
+from archiver.gate import EFFECTS
 from archiver.restore import Report, plan, restore
 from archiver.sampling import Sample
 from archiver.scratch import Scratch
@@ -114,7 +116,7 @@ def drill(
     if not sample.total:
         raise NoSuchRunError("the store has no run, so nothing can be drilled")
     with ExitStack() as stack:
-        place = _kept(keep) if keep is not None else stack.enter_context(Scratch()).path
+        place = _kept(keep, setup.store.url) if keep is not None else stack.enter_context(Scratch()).path
         found: list[Drilled] = []
         with audit.within(setup, "drill"):
             for run, seq in _picked(sample):
@@ -124,11 +126,11 @@ def drill(
     return replace(result, warnings=_written_down(setup, result))
 
 
-def _kept(keep: Path) -> Path:
+def _kept(keep: Path, store: str) -> Path:
     try:
-        target.check(keep)
+        target.check(keep, store=store)
         keep.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except AlreadyExistsError as error:
+    except (AlreadyExistsError, UsageError) as error:
         error.remedy = "choose another folder with --keep"
         raise
     except OSError as error:
@@ -152,8 +154,9 @@ def _one(run: str, seq: int, setup: Setup, into: Path, keep: bool) -> Drilled:
     began = time.monotonic()
     try:
         # Looking is not going on: whatever stands against it is accepted for a copy that is thrown away.
-        accept = [blocker.accept for blocker in plan(run, setup).blockers]
-        report = restore(run, setup, into=into, accept=accept).report
+        # Of every probe, also one that finds nothing now: the restore asks more, and asks it later.
+        probes = (verdict.probe for verdict in plan(run, setup).freshness)
+        report = restore(run, setup, into=into, accept=[*probes, EFFECTS]).report
         return _came_back(report, time.monotonic() - began)
     except BundleExpiredError:
         return Drilled(run, seq, time.monotonic() - began, expired=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -186,3 +188,37 @@ def test_a_checkpoint_that_is_stale_does_not_fail(saved: Setup) -> None:
     done = drill(replace(saved, settings=settings), sample=Sample("100%"))
     assert done.exit_code == 0
     assert all(dict(one.freshness).get("STALE") for one in done.runs)
+
+
+def test_a_resource_that_changed_is_told_and_fails_nothing(
+    setup: Setup, note: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Served(BaseHTTPRequestHandler):
+        tag = "one"
+
+        def do_HEAD(self) -> None:
+            self.send_response(200)
+            self.send_header("ETag", f'"{self.tag}"')
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Nothing is printed."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Served)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        host = f"127.0.0.1:{server.server_port}"
+        watched = (f"http://{host}/prices",)
+        fresh = setup.settings.freshness.model_copy(update={"hosts": (host,), "watch": watched})
+        setup = replace(setup, settings=setup.settings.model_copy(update={"freshness": fresh}))
+        save(setup, note, "a")
+        Served.tag = "two"
+        result = drill(setup, sample=Sample("1"))
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    (one,) = result.runs
+    assert one.error is None
+    assert dict(one.freshness).get("STALE") == 1, one
