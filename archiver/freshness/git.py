@@ -24,7 +24,8 @@ from time import monotonic
 OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 _MAX_OUTPUT = 1 << 16
-_MAX_MEMORY = 2 << 30
+_MAX_MEMORY = 512 << 20
+"""Bytes that git may hold: enough for a million files or commits."""
 _LINE_ENDS = {"core.autocrlf": ("true", "false", "input"), "core.eol": ("lf", "crlf", "native")}
 
 # In the order git applies them these beat the repository's own files. `safe.directory` lets us look at other

@@ -71,7 +71,7 @@ class GitDirtyProbe:
         if "unread" in captured:
             return self._answer("UNKNOWN", f"not looked at when it was saved: {captured['unread']}", None)
         count = captured.get("count")
-        if not isinstance(count, int) or isinstance(count, bool):
+        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
             raise TypeError("the record does not hold how many files had changes")
         if context.workspace is None:
             return self._answer("UNKNOWN", "no workspace folder is known", ELSEWHERE)

@@ -160,9 +160,11 @@ def _content(workspace: Path, names: list[str]) -> bytes:
 
 
 def _compared_rest(workspace: Path, then: JsonValue, now: list[str]) -> Iterator[Finding]:
-    count = then.get("count") if isinstance(then, dict) else 0
-    if not count and not now:
+    if then is None and not now:
         return
+    count = 0 if then is None else then.get("count") if isinstance(then, dict) else None
+    if not isinstance(count, int):
+        raise TypeError("the record does not hold how many other lock files there were")
     what = f"{count} other lock files then, {len(now)} now"
     if count != len(now):
         yield Finding("STALE", what, _REMEDY)

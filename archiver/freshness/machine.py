@@ -72,6 +72,8 @@ class PlatformProbe:
         here = _platform(context.environ)
         if "stated" in captured:
             return self._stated(str(captured["stated"]))
+        if not {"system", "machine"} <= captured.keys():
+            raise TypeError("the record holds no whole platform")
         findings = [
             _same(name, str(then), here.get(name))
             for name, then in captured.items()

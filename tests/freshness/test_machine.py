@@ -128,7 +128,7 @@ def test_a_record_that_says_nothing_is_refused(captured: JsonValue) -> None:
         RUNTIME.judge(captured, context())
 
 
-@pytest.mark.parametrize("captured", [None, 1, {}])
+@pytest.mark.parametrize("captured", [None, 1, {}, {"machine": "x86_64"}, {"system": "Linux"}])
 def test_a_record_without_a_platform_is_refused(captured: JsonValue) -> None:
     with pytest.raises(TypeError):
         PLATFORM.judge(captured, context())
