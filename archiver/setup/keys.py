@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import pwd
+import re
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,6 +40,8 @@ T = TypeVar("T")
 IDENTITY_FILE = "identity.txt"
 SIGNING_FILE = "signing.pem"
 WRITERS_FILE = "writers.toml"
+_MAX_WHO = 80
+_DIGITS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +114,7 @@ def write_writers(keys: Keys, now: datetime) -> None:
         write_new_file(
             path,
             "# Whoever restores elsewhere: --writers with this file, or keys.writers in archiver.toml.\n"
-            + entry(name := f"key of {utc_text(now)[:10]}", keys.public, None)
+            + entry(name := _name(keys.public, now), keys.public, None)
             + "\n# Whose notes on rewritten headers (`archiver rekey`) are believed.\n"
             + administrator_entry(name, keys.public),
             mode=0o644,
@@ -116,6 +123,16 @@ def write_writers(keys: Keys, now: datetime) -> None:
         return
     except OSError as error:
         raise InputNotFoundError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _name(public: str, now: datetime) -> str:
+    """What a list calls a new key: one word, and another for each key, for lists are put together."""
+    try:
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        user = str(os.getuid())
+    who = re.sub(r"[^A-Za-z0-9.@_-]", "-", f"{user}@{socket.gethostname()}")[:_MAX_WHO]
+    return f"{who}/{utc_text(now)[:10]}/{hashlib.sha256(public.encode()).hexdigest()[:_DIGITS]}"
 
 
 def make_folder(folder: Path) -> None:
@@ -166,7 +183,8 @@ def _of(key: str, parse: Callable[[str], T], text: str) -> T:
 def break_glass(settings: Settings) -> dict[str, str]:
     """The keys for emergencies: fingerprint, and how `keys.break_glass` names it.
 
-    `ConfigError` for what is neither a recipient nor a fingerprint. A recipient with a slip in it has the form of one, and would be loud for nobody.
+    `ConfigError` for what is neither a recipient nor a fingerprint: a recipient with a slip in it has the
+    form of one, and would be loud for nobody.
     """
     named: dict[str, str] = {}
     for text in settings.keys.break_glass:

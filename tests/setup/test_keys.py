@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from archiver import age, sign
 from archiver.config import load
 from archiver.errors import AlreadyExistsError, ConfigError
 from archiver.setup import keys, make_keys
+from archiver.writers import Writers
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -28,6 +30,19 @@ def test_keys_are_made_for_their_owner_alone_and_other_tools_read_them(tmp_path:
     assert str(pyrage.x25519.Identity.from_str(lines[2]).to_public()) == made.recipient
     assert age.read_identities(made.identity_file)[0].fingerprint == made.fingerprint
     assert sign.SigningKey.load(made.signing_file).public == made.public
+
+
+def test_keys_that_one_machine_makes_on_one_day_have_names_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: 'büro"\x1b]0;x')
+    names = set()
+    for folder in ("1", "2"):
+        made = make_keys(tmp_path / folder, now=NOW)
+        (writer,) = Writers.load(made.writers_file).trusted
+        assert re.fullmatch(r"[A-Za-z0-9._-]+@b-ro---0-x/2026-03-01/[0-9a-f]{8}", writer.name)
+        names.add(writer.name)
+    assert len(names) == 2
 
 
 def test_a_post_quantum_identity(tmp_path: Path) -> None:
