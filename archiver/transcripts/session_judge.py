@@ -7,16 +7,20 @@ went back to an earlier message.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from archiver.transcripts.checks import text_problems
-from archiver.transcripts.conversations import Conversations
+from archiver.transcripts.conversations import INLINE, Conversations
 from archiver.transcripts.dialect import Blob, Facts, Problem
 from archiver.transcripts.pairing import Pairing
 from archiver.transcripts.pictures import Pictures
 from archiver.transcripts.session_tree import Tree
 from archiver.transcripts.thoughts import Thoughts
+
+_FORKED: Final = re.compile(r"a[a-z_]+-[0-9a-f]+")
+"""Ids of agents that go on from the session, as one that sums it up: their parents stand in its own file."""
 
 
 class SessionJudge:
@@ -39,7 +43,7 @@ class SessionJudge:
         main = facts.branch is None
         if self._tree.add(own, parent, facts):
             self._found.append(Problem("duplicate_id", index, "another line has this id", ref=own))
-        if main:
+        if _is_linked(facts.branch):
             self._links(index, item, parent)
         talk = self._talks.setdefault(self._conversations.of(facts, own, parent), _Talk())
         if facts.boundary:
@@ -83,6 +87,11 @@ class SessionJudge:
         for index, parent in self._tree.cycles():
             detail = "the line is above itself in the tree of links"
             yield Problem("parent_cycle", index, detail, ref=parent)
+
+
+def _is_linked(branch: str | None) -> bool:
+    """True where a line's parent has to stand in the file, and it is known which line could be it instead."""
+    return branch is None or (branch != INLINE and _FORKED.fullmatch(branch) is None)
 
 
 class _Talk:
