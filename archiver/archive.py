@@ -74,6 +74,8 @@ class Options:
     summarise: Summarise | None = None
     capture: bool = True
     """False for a checkpoint that was saved before: the world of today is not the one it was taken in."""
+    after: int | None = None
+    """The number it has to follow, for one that is made of what was newest then."""
     watch: tuple[str, ...] = ()
     """Resources whose version is remembered, besides those of the settings."""
 
@@ -106,6 +108,11 @@ def archive(
     with clean_errors(lambda: setup.redactor(new_key())), Scratch() as scratch:
         transcript, total, dropped = _read(source, options)
         place = _position(source, options.given, transcript, setup)
+        if options.after is not None and place.seq != options.after + 1:
+            raise StaleWriterError(
+                f"run {place.run} has gone on meanwhile: record {place.seq - 1} came after {options.after}",
+                remedy="run it again",
+            )
         redactor = setup.redactor(place.redaction_key)
         progress.stage("redact", total)
         compaction = _compact_options(options, setup)

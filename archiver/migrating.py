@@ -111,14 +111,16 @@ def of_run(
 def save_run(run: str, setup: Setup, *, progress: Progress | None = None) -> Archived | None:
     """Save the newest checkpoint of the run anew, in the current schema; None where it is in that already.
 
-    The old one stays under its number. Raises what reading and saving a checkpoint do.
+    The old one stays under its number. Raises what reading and saving a checkpoint do, and
+    `StaleWriterError` where anything was committed meanwhile: the old checkpoint must not follow that.
     """
-    record = choose(Catalog(setup).chain(run), None)
+    chain = Catalog(setup).chain(run)
+    record = choose(chain, None)
     if record.schema_version == SCHEMA_VERSION:
         return None
     with Scratch() as scratch:
         found = saved.fetch(record, setup, scratch.path / "bundle", progress or Silent())
-        options = Options(capture=False)
+        options = Options(capture=False, after=chain.newest)
         return archive(Source(checkpoint=found.checkpoint), setup, options=options, progress=progress)
 
 

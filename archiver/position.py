@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from archiver import age, layout, pack, rollback
 from archiver.catalog import Catalog
 from archiver.errors import (
     DigestMismatchError,
+    InvalidNameError,
     LimitExceededError,
     MissingRecordError,
     ObjectNotFoundError,
@@ -69,15 +71,25 @@ def find(run: str, setup: Setup) -> Position:
 
 def _redaction_key(catalog: Catalog, head: Record, setup: Setup) -> bytes:
     """The key in the manifest of the newest bundle that is still there: placeholders stay the same."""
-    record = head
-    while record.bundle is None or (key := _key_in(record.bundle, record, setup)) is None:
-        if record.seq == 1:
-            return b""
+    if head.bundle is not None and (key := _key_in(head.bundle, head, setup)) is not None:
+        return key
+    for seq in _with_bundles(head, setup):
         try:
-            record = catalog.read(record.run, record.seq - 1).record
+            record = catalog.read(head.run, seq).record
         except (MissingRecordError, ObjectNotFoundError):
             return b""
-    return key
+        if record.bundle is not None and (key := _key_in(record.bundle, record, setup)) is not None:
+            return key
+    return b""
+
+
+def _with_bundles(head: Record, setup: Setup) -> list[int]:
+    """Numbers before the head that have a bundle, the newest first; of a long run most have none any more."""
+    found = set()
+    for info in setup.store.list(layout.bundles_prefix(head.run)):
+        with suppress(InvalidNameError):
+            found.add(layout.parse(info.name).seq or head.seq)
+    return sorted((seq for seq in found if seq < head.seq), reverse=True)
 
 
 def _key_in(bundle: BundleRef, record: Record, setup: Setup) -> bytes | None:

@@ -10,10 +10,14 @@ from typing import Any
 
 import pytest
 
-from archiver import schemas
-from archiver.errors import AlreadyExistsError
-from archiver.migrating import of_file, write_file
+from archiver import saved, schemas
+from archiver.archive import Source, archive
+from archiver.catalog import Catalog
+from archiver.config import load
+from archiver.errors import AlreadyExistsError, StaleWriterError
+from archiver.migrating import of_file, save_run, write_file
 from archiver.model import SCHEMA_VERSION
+from archiver.setup import open_setup
 from archiver.sign import SigningKey
 from archiver.writers import entry
 
@@ -124,6 +128,29 @@ def test_the_newest_checkpoint_is_saved_anew_and_the_old_one_stays(command: Comm
     again = command("migrate", "task-7", "--json")
     assert (again.code, again.json["archived"]) == (0, None)
     assert [row[1] for row in command("list", "--schema", "<2").rows if row[0] == "task-7"] == ["1", "2"]
+
+
+def test_what_is_saved_meanwhile_stays_the_newest(
+    command: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process saves while the old checkpoint is opened: the old one must not come after it."""
+    configured(home, "v1")
+    setup = open_setup(load(), "write")
+    fetch, others = saved.fetch, []
+
+    def meanwhile(*args: Any) -> saved.Saved:
+        found = fetch(*args)
+        if not others:
+            others.append(archive(Source(checkpoint=found.checkpoint), setup).record)
+        return found
+
+    monkeypatch.setattr(saved, "fetch", meanwhile)
+    with pytest.raises(StaleWriterError, match="has gone on meanwhile: record 3 came after 2"):
+        save_run("task-7", setup)
+    head = Catalog(setup).head("task-7")
+    assert head is not None
+    assert (head.record.seq, head.record.bundle) == (3, others[0].bundle)
+    assert save_run("task-7", setup) is None
 
 
 def test_a_current_checkpoint_has_nothing_to_migrate(command: Command, home: Path) -> None:
