@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
-from archiver import jsonio
+from archiver import jsonio, layout
 from archiver.errors import AlreadyExistsError, ArchiverError, InputNotFoundError, StoreFullError, UsageError
 from archiver.scratch import Scratch, fsync_folder
 
 REPORT = "report.json"
+_LAST = (REPORT, layout.EXPORT)
+"""What describes the rest of a folder."""
 _MAX_REPORT = 64 << 20
 """Bytes of a report that are read."""
 _WRITTEN = re.compile(
@@ -222,7 +224,7 @@ def _check_empty(into: Path, but: Path | None = None) -> None:
 
 
 def _fill(out: Path, into: Path) -> None:
-    """Put what is finished into the empty folder `into`, the report last: it says that all is there.
+    """Put what is finished into the empty folder `into`, what describes it last: it says that all is there.
 
     For a folder that no rename replaces. All is copied to its disk before the first of it appears.
     """
@@ -233,8 +235,8 @@ def _fill(out: Path, into: Path) -> None:
             copy = near.path / "out"
             _copy(out, copy)
             _check_empty(into, but=near.path)
-            for entry in sorted(copy.iterdir(), key=lambda path: (path.name == REPORT, path.name)):
-                if entry.name == REPORT:
+            for entry in sorted(copy.iterdir(), key=lambda path: (path.name in _LAST, path.name)):
+                if entry.name in _LAST:
                     fsync_folder(into)
                 moved.append(entry.rename(into / entry.name))
     except BaseException:
@@ -245,7 +247,7 @@ def _fill(out: Path, into: Path) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a file or folder to a new private one, and through to the disk."""
+    """Copy a file or folder to a new private one, and through to the disk; files keep their times."""
     if source.is_dir():
         target.mkdir(mode=0o700)
         for entry in source.iterdir():
@@ -255,6 +257,8 @@ def _copy(source: Path, target: Path) -> None:
     with source.open("rb") as old, new_file(target) as new:
         shutil.copyfileobj(old, new, 1 << 20)
         new.flush()
+        was = os.fstat(old.fileno())
+        os.utime(new.fileno(), ns=(was.st_atime_ns, was.st_mtime_ns))
         os.fsync(new.fileno())
 
 

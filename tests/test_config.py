@@ -121,7 +121,7 @@ def test_every_key_can_be_set_by_its_variable(monkeypatch: pytest.MonkeyPatch) -
         "redaction.secret_files": "/f", "redaction.well_known_files": "false",
         "redaction.packs": "emails,hosts", "redaction.disabled_rules": "jwt",
         "redaction.patterns": '[{"id": "staff", "pattern": "S[0-9]{6}"}]', "redaction.reuse": "false",
-        "keys.break_glass": "age1x", "trust.witness": "/t", "trust.use_witness": "false",
+        "keys.break_glass": "ab" * 16, "trust.witness": "/t", "trust.use_witness": "false",
         "audit.file": "/a", "audit.store": "false", "audit.who": "me", "freshness.timeout": "3s",
         "freshness.hosts": "example.com", "freshness.watch": "https://example.com/x",
         "freshness.policy.probes": '{"git_commit": "warn"}', "freshness.harness": "h 1",

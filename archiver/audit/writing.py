@@ -23,6 +23,7 @@ from archiver.catalog import Catalog
 from archiver.errors import ArchiverError, RedactionUnavailableError, RefusedError, StoreDeniedError
 from archiver.model.audit import MAX_WHY, Act, Action, AuditEntry, AuditLine
 from archiver.safetext import shorten
+from archiver.setup.evidence import is_exported
 
 if TYPE_CHECKING:
     from archiver.setup import Setup
@@ -229,8 +230,7 @@ def _put(setup: Setup, act: Act) -> tuple[str, ...]:
 
 def _refuse_evidence(url: str) -> None:
     """Nothing is added to an exported run: it is to stay as it was handed over."""
-    parts = urlsplit(url)
-    if parts.scheme == "file" and (Path(unquote(parts.path)).parent / layout.EXPORT).is_file():
+    if is_exported(url):
         raise RefusedError("this is an exported run, to which nothing is added")
 
 

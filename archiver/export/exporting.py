@@ -50,11 +50,12 @@ def export(
     """Copy everything of a run (or up to a checkpoint) into the new folder `into`, which appears whole.
 
     Damaged objects are copied too, and marked. Without an identity nothing is verified. Raises
-    `NoSuchRunError`, `AlreadyExistsError`, `StoreFullError`, `AuditError` and the store's errors.
+    `NoSuchRunError`, `AlreadyExistsError`, `UsageError` for a folder in the store, `StoreFullError`,
+    `AuditError` and the store's errors.
     """
     progress = progress or Silent()
     try:
-        target.check(into)
+        target.check(into, store=setup.store.url)
     except AlreadyExistsError as error:
         error.remedy = "choose another folder with --into"
         raise

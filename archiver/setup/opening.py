@@ -189,7 +189,7 @@ def open_setup(
     warnings = (*warnings, *writers.warnings)
     if need == "write":
         warnings = (*warnings, *standing_warnings(settings, store, recipients, identities))
-    witness, doubts = witness_of(settings)
+    witness, doubts = witness_of(settings, store.url)
     return Setup(
         store,
         store_id,

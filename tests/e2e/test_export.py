@@ -113,6 +113,39 @@ def test_the_copy_can_be_verified_and_restored_from_and_stays_as_it_is(
     assert copies == {path: data for path, data in before.items() if path.suffix == ".age"}
 
 
+def test_a_run_that_went_on_since_is_no_rollback_of_its_copy(
+    saved: Setup, note: Path, tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was seen of the runs is told of the store; of a copy of the past it proves nothing."""
+    export.export(RUN, saved, into=tmp_path / "copy", at=1)
+    save(saved, note)
+    store = ("--store", tmp_path / "copy" / "objects")
+    for words in (
+        ("verify",),
+        ("verify", RUN, "--deep"),
+        ("list",),
+        ("restore", RUN, "--into", tmp_path / "out"),
+    ):
+        done = command(*words, *store)
+        assert done.code == 0, done.err
+        assert "this is an exported run" in done.err
+        assert "records/other" not in done.out
+    report = jsonio.loads((tmp_path / "out" / "report.json").read_bytes())
+    assert isinstance(report, dict)
+    assert report["rollback"] == "unverified"
+    assert command("verify").code == 0  # and nothing of the copy is remembered
+
+
+def test_a_description_beside_the_configured_store_silences_no_witness(
+    saved: Setup, tmp_path: Path, note: Path
+) -> None:
+    (tmp_path / layout.EXPORT).write_text("{}")
+    command("verify", RUN)
+    path_of(saved, layout.record_name(RUN, 2)).unlink()
+    refused = command("verify", RUN)
+    assert (refused.code, "RolledBackError" in refused.out) == (4, True)
+
+
 def contents(folder: Path) -> dict[Path, bytes]:
     return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -240,6 +273,44 @@ def test_nothing_is_written_over_and_nothing_is_left(saved: Setup, tmp_path: Pat
     export.export(RUN, saved, into=tmp_path / "empty")
     assert (tmp_path / "empty" / layout.EXPORT).is_file()
     assert not list(tmp_path.rglob(f"{PREFIX}*"))
+
+
+@pytest.mark.parametrize("place", ["store/copy", "store/bundles/copy", "link/copy", "store"])
+def test_nothing_is_put_into_the_store_that_is_copied(saved: Setup, tmp_path: Path, place: str) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "store")
+    before = names(saved, "")
+    refused = command("export", RUN, "--into", tmp_path / place)
+    assert (refused.code, "lies in the store" in refused.err) == (2, True)
+    assert names(saved, "") == before
+    kept = command("drill", "--keep", tmp_path / place)
+    assert (kept.code, "--keep" in kept.err) == (2, True)
+    assert names(saved, "") == before
+
+
+def test_on_a_mount_times_are_kept_and_the_description_comes_last(
+    saved: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that cannot be renamed into its place is copied: a copy of today is too new for some keys."""
+    into = tmp_path / "mount"
+    into.mkdir()
+    rename, appeared = Path.rename, list[str]()
+
+    def renaming(self: Path, target: Path) -> Path:
+        if target == into:
+            raise OSError(errno.EBUSY, "busy")
+        if target.parent == into:
+            appeared.append(target.name)
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", renaming)
+    backdate(saved, datetime.now(UTC) - timedelta(days=9), layout.records_prefix(RUN))
+    export.export(RUN, saved, into=into)
+    assert appeared == ["objects", layout.EXPORT]
+    for name in of_run(saved):
+        if not name.startswith(layout.AUDIT):
+            assert (into / "objects" / name).stat().st_mtime == pytest.approx(
+                open_store(str(tmp_path / "store")).head(name).modified.timestamp(), abs=0.001
+            )
 
 
 def test_a_disk_without_room(saved: Setup, tmp_path: Path) -> None:
