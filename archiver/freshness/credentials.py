@@ -134,6 +134,8 @@ def _row(seen: statements.Stated) -> Token:
         row["scope"] = list(seen.scope)
     if seen.renews:
         row["renews"] = True
+    if seen.unread:
+        row["unread"] = True
     return row
 
 
@@ -218,6 +220,9 @@ def _words(row: Token) -> set[str]:
 def _lasting(at: str, now: Token, moment: datetime) -> Finding:
     kind, written = now["kind"], now.get("expires")
     if not isinstance(written, str):
+        if now.get("unread"):
+            said = f"{at}: there ({kind}), and it cannot be told when it expires"
+            return Finding("UNKNOWN", said, "look when it expires")
         return Finding("FRESH", f"{at}: there ({kind}), and states no expiry")
     end = datetime.fromisoformat(written)
     left = end - moment

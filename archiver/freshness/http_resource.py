@@ -18,7 +18,8 @@ from archiver.freshness.verdict import Finding
 _WORDS: Final = {"etag": "ETag", "last_modified": "Last-Modified"}
 _NOT_FOR_HEAD: Final = frozenset({404, 405, 410, 501})
 """With these, a server may only mean that it does not know HEAD for this resource."""
-_TOKEN = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?")
+_TOKEN = re.compile(r"(?!(?:W/)?(?:\"\")?$)[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?")
+"""A version that says something: servers that have none send an empty ETag for everything."""
 
 
 class HttpResource:

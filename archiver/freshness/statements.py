@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from itertools import islice
 from typing import Final
 
 from archiver import jsonio
@@ -24,18 +26,24 @@ _KINDS: Final = (
     ("hf_", "Hugging Face token"), ("pypi-", "PyPI token"), ("AIza", "Google API key"),
     ("-----BEGIN ", "PEM"),
 )  # fmt: skip
-_EXPIRY: Final = frozenset(
-    {
-        *("expiresat", "expiry", "expiration", "expires", "exp", "expirydate", "tokenexpiry"),
-        *("accesstokenexpiresat", "awsexpiration", "awscredentialexpiration", "xsecuritytokenexpires"),
-    }
+_EXPIRY: Final = (
+    *("expiresat", "expireson", "expires", "expiry", "expirydate", "expiration", "expirationdate"),
+    *("validuntil", "notafter"),
 )
+"""How names of an expiry end, without what joins their words."""
+_LASTS: Final = frozenset({"expiresin", "expiresinseconds", "ttl"})
+"""Names of a time that counts from a moment which is not stated."""
+_NEVER: Final = frozenset({"", "never", "none", "null", "false", "0"})
 _TOKENS: Final = frozenset({"accesstoken", "token"})
 _LINE = re.compile(r"(?m)^[ \t]*[\"']?([A-Za-z_-]{3,40})[\"']?[ \t]*[=:][ \t]*[\"']?([^\"'\r\n#;]{4,40})")
+_TOKEN = re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{2,}\.[A-Za-z0-9_-]+")
+_MOST_TOKENS: Final = 20
 _MOST_NODES: Final = 10_000
 _MOST_SCOPES: Final = 50
 _MILLISECONDS: Final = 1e11
 """Numbers above are no seconds: those would lie in the year 5138."""
+_BEGIN: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_BEARER = re.compile(r"(?i)^bearer\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +55,17 @@ class Stated:
     scope: tuple[str, ...] = ()
     renews: bool = False
     """Whether a refresh token lies beside it."""
+    unread: bool = False
+    """Whether it states an expiry that cannot be understood."""
 
 
 def of_value(text: str) -> Stated:
     """What one value states."""
-    claims = _claims(text.strip())
+    text = _BEARER.sub("", text.strip().strip("\"'"))
+    claims = _claims(text)
     if claims is not None:
-        return Stated("JWT", moment(claims.get("exp")), _scope(claims))
+        ends = claims.get("exp")
+        return Stated("JWT", moment(ends), _scope(claims), unread=_is_unread("exp", ends))
     kind = next((kind for start, kind in _KINDS if text.startswith(start)), "text")
     return Stated(kind)
 
@@ -64,40 +76,86 @@ def of_file(text: str) -> Stated:
         document = jsonio.loads(text.encode("utf-8", "replace"))
     except ValueError:
         document = None
-    if not isinstance(document, dict | list):
-        alone = of_value(text)
-        moments = [found for name, value in _LINE.findall(text) if (found := _expiry(name, value.strip()))]
-        return alone if alone.kind != "text" or not moments else Stated("file", min(moments))
-    moments, tokens, renews = [], [], False
-    for name, value in _entries(document):
-        if found := _expiry(name, value):
-            moments.append(found)
-        renews = renews or (_plain(name) == "refreshtoken" and bool(value))
-        if _plain(name) in _TOKENS and isinstance(value, str):
-            tokens.append(of_value(value))
+    if isinstance(document, dict | list):
+        entries = list(_entries(document))
+        found = [value for name, value in entries if _plain(name) in _TOKENS and isinstance(value, str)]
+        return _gathered("JSON file", entries, [of_value(value) for value in found])
+    alone = of_value(text)
+    if alone.kind != "text":
+        return alone
+    lines = [(name, value.strip()) for name, value in _LINE.findall(text)]
+    tokens = [of_value(found[0]) for found in islice(_TOKEN.finditer(text), _MOST_TOKENS)]
+    stated = _gathered("file", lines, tokens)
+    return stated if stated.expires or stated.unread else alone
+
+
+def _gathered(kind: str, entries: Sequence[tuple[str, JsonValue]], tokens: Sequence[Stated]) -> Stated:
+    """The earliest expiry that is stated beside the tokens, else by themselves."""
+    moments = [found for name, value in entries if (found := _expiry(name, value))]
     moments = moments or [token.expires for token in tokens if token.expires is not None]
-    scope = tuple(sorted({word for token in tokens for word in token.scope}))
-    return Stated("JSON file", min(moments, default=None), scope, renews)
+    unread = any(_is_unread(name, value) for name, value in entries) or any(token.unread for token in tokens)
+    return Stated(
+        kind,
+        min(moments, default=None),
+        tuple(sorted({word for token in tokens for word in token.scope})),
+        renews=any("refreshtoken" in _plain(name) and bool(value) for name, value in entries),
+        unread=unread,
+    )
 
 
 def moment(value: object) -> datetime | None:
-    """A time as credentials write it: seconds or milliseconds since 1970, or ISO 8601; None if it is none."""
+    """A time as credentials write it; None if it is none, or one that stands for no end.
+
+    Seconds or milliseconds since 1970, ISO 8601, or as in mails: `Sun, 01 Mar 2026 10:00:00 GMT`.
+    """
     if isinstance(value, bool):
         return None
     try:
         if isinstance(value, str) and not re.fullmatch(r"[0-9]{1,20}(?:\.[0-9]{1,9})?", value):
-            found = datetime.fromisoformat(value.removesuffix("UTC").strip())
-            return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+            found = _written(value.strip())
+            found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+            return found if found > _BEGIN else None
         if isinstance(value, str | int | float):
             number = float(value)
-            return datetime.fromtimestamp(number / 1000 if number > _MILLISECONDS else number, UTC)
+            return (
+                datetime.fromtimestamp(number / 1000 if number > _MILLISECONDS else number, UTC)
+                if number
+                else None
+            )
     except (ValueError, OverflowError, OSError):
         return None
     return None
 
 
+def _written(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text.removesuffix("UTC").strip())
+    except ValueError:
+        return parsedate_to_datetime(text)
+
+
 def _expiry(name: str, value: object) -> datetime | None:
-    return moment(value) if _plain(name) in _EXPIRY else None
+    return moment(value) if _is_expiry(name) else None
+
+
+def _is_expiry(name: str) -> bool:
+    plain = _plain(name)
+    return plain == "exp" or (plain.endswith(_EXPIRY) and "refresh" not in plain)
+
+
+def _is_unread(name: str, value: object) -> bool:
+    """Whether this says that there is an end, and not so that it can be understood."""
+    if not value or isinstance(value, dict | list) or (isinstance(value, str) and _is_never(value)):
+        return False
+    if _plain(name) in _LASTS:
+        return True
+    return _is_expiry(name) and moment(value) is None
+
+
+def _is_never(text: str) -> bool:
+    """Whether it stands for no end: in words, or as the time at which a clock begins to count."""
+    plain = text.strip().lower()
+    return plain in _NEVER or plain.startswith(("0001-01-01", "1970-01-01t00:00:00"))
 
 
 def _plain(name: str) -> str:

@@ -83,12 +83,15 @@ def test_a_variable(before: str | None, after: str | None, state: str, words: st
         (lambda: jwt(at(NOW) + 0.5), "UNKNOWN", "expires in"),
         (lambda: jwt(at(NOW + timedelta(minutes=12))), "UNKNOWN", "expires in 12 minutes"),
         (jwt, "FRESH", "states no expiry"),
-        (lambda: jwt("soon"), "FRESH", "states no expiry"),
-        (lambda: jwt(True), "FRESH", "states no expiry"),
-        (lambda: jwt(1e300), "FRESH", "states no expiry"),
-        (lambda: jwt(10**30), "FRESH", "states no expiry"),
-        (lambda: jwt(-(10**17)), "FRESH", "states no expiry"),
+        (lambda: jwt("soon"), "UNKNOWN", "cannot be told when it expires"),
+        (lambda: jwt(True), "UNKNOWN", "cannot be told when it expires"),
+        (lambda: jwt(1e300), "UNKNOWN", "cannot be told when it expires"),
+        (lambda: jwt(10**30), "UNKNOWN", "cannot be told when it expires"),
+        (lambda: jwt(-(10**17)), "UNKNOWN", "cannot be told when it expires"),
+        (lambda: jwt(0), "FRESH", "states no expiry"),
         (lambda: jwt(str(at(NOW - HOUR))), "STALE", "expired"),
+        (lambda: f"Bearer {jwt(at(NOW - HOUR))}", "STALE", "expired"),
+        (lambda: f'"{jwt(at(NOW - HOUR))}"\n', "STALE", "expired"),
         (lambda: "eyJ" + secrets.token_hex(8) + ".%%%." + secrets.token_hex(8), "UNKNOWN", "another kind"),
         (lambda: "eyJ." + base64.b64encode(b"[" * 9000).decode() + ".x", "UNKNOWN", "another kind"),
     ],
@@ -133,6 +136,22 @@ def place(tmp_path: Path) -> Callable[[str], dict[str, Any]]:
         ('{{"expires": 1772362800, "refresh_token": "{0}"}}', "UNKNOWN", "a refresh token lies beside it"),
         ('{{"a": "{0}", "exp": 1772362800, "expires": 1999999999}}', "STALE", "expired"),
         ('{{"a": "{0}", "expires": null}}', "FRESH", "states no expiry"),
+        ('{{"expires": "Sun, 01 Mar 2026 11:00:00 GMT", "a": "{0}"}}', "STALE", "expired at 2026-03-01 11"),
+        (
+            '{{"expires": "Sun, 01 Mar 2026 12:30:00 +0100", "a": "{0}"}}',
+            "STALE",
+            "expired at 2026-03-01 11:30",
+        ),
+        ("expires: Sun, 01 Mar 2026 11:00:00 GMT\ntoken: {0}\n", "STALE", "expired"),
+        ("token_expires_at: 1772362800\ntoken: {0}\n", "STALE", "expired"),
+        ('{{"notAfter": "2026-03-01T11:00:00Z", "a": "{0}"}}', "STALE", "expired"),
+        ('{{"a": "{0}", "expires": "in spring"}}', "UNKNOWN", "cannot be told when it expires"),
+        ('{{"a": "{0}", "expires_in": 3600}}', "UNKNOWN", "cannot be told when it expires"),
+        ("token = {0}\nexpires_in = 3600\n", "UNKNOWN", "cannot be told when it expires"),
+        ('{{"a": "{0}", "expiry": "0001-01-01T00:00:00Z"}}', "FRESH", "states no expiry"),
+        ('{{"a": "{0}", "expires_at": 0}}', "FRESH", "states no expiry"),
+        ('{{"a": "{0}", "expires_at": "never"}}', "FRESH", "states no expiry"),
+        ('{{"a": "{0}", "refresh_token_expires_at": 1}}', "FRESH", "states no expiry"),
         ("machine example.com login me password {0}\n", "UNKNOWN", "another kind"),
         (
             "[default]\naws_secret_access_key = {0}\nx_security_token_expires = 2026-03-01T11:00:00Z\n",
@@ -159,6 +178,13 @@ def test_a_token_in_a_file_says_when_it_expires(place: Callable[[str], dict[str,
     assert (
         judged(then, **place(json.dumps({"access_token": jwt(at(NOW - HOUR), scope="a b")}))).state == "STALE"
     )
+
+
+def test_a_token_among_other_lines_says_when_it_expires(place: Callable[[str], dict[str, Any]]) -> None:
+    lines = "users:\n- name: me\n  user:\n    token: {}\n"
+    then = captured("file:~/token", **place(lines.format(jwt(at(NOW + 9 * HOUR)))))
+    assert judged(then, **place(lines.format(jwt(at(NOW + 8 * HOUR))))).state == "FRESH"
+    assert judged(then, **place(lines.format(jwt(at(NOW - HOUR))))).state == "STALE"
 
 
 def test_a_file_that_is_gone_or_empty_or_none(place: Callable[[str], dict[str, Any]], tmp_path: Path) -> None:
