@@ -40,11 +40,28 @@ class End:
     unread: str = ""
     """Why what came after the checkpoint does not count, where it cannot be read as a chain."""
 
-    def taken_over(self) -> Iterator[TakenOver]:
-        """Who took the run over since the checkpoint."""
+    def taken_over(self, own: str | None = None) -> Iterator[TakenOver]:
+        """Who took the run over since the checkpoint; `own` is the own signing key, as records name it."""
         for link in self.later:
-            if link.record.kind == "claim":
-                yield TakenOver(seq=link.record.seq, at=link.record.recorded_at, writer=link.writer)
+            record = link.record
+            if record.kind == "claim":
+                mine = record.writer == own
+                yield TakenOver(seq=record.seq, at=record.recorded_at, writer=link.writer, own=mine)
+
+    def standing(self, record: Record, writer: str, own: str | None) -> dict[str, object]:
+        """What a report says of the end of the run, where the checkpoint of `record` is restored.
+
+        `writer` is the name of its writer, `own` the own signing key.
+        """
+        last = self.later[-1] if self.later else None
+        newest = record if last is None else last.record
+        return {
+            "chain": f"verified up to {newest.seq}" if self.unread else "verified",
+            "newest_writer": last.writer if last and not self.unread and last.writer != writer else "",
+            "may_go_on": None if self.unread else newest.writer == own,
+            "taken_over": tuple(self.taken_over(own)),
+            "next_seq": None if self.sha256 is None else self.seq + 1,
+        }
 
     def decisions(self) -> Iterator[Decision]:
         """What they said of effects, oldest first, as far as it is still so.

@@ -111,7 +111,7 @@ def _finished(
         "warnings": (*report.warnings, *found.cautions),
     }
     if claim is not None:
-        changes |= {"claimed": claim.seq, "next_seq": claim.seq + 1}
+        changes |= {"claimed": claim.seq, "next_seq": claim.seq + 1, "may_go_on": True}
     return report.model_copy(update=changes)
 
 

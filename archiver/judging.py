@@ -70,7 +70,7 @@ def judge(
         seq=record.seq,
         newest=chain.newest,
         record=record,
-        writer=chain.writer,
+        writer=chain.links[record.seq - 1].writer,
         rollback=standing.rollback,
         witness=standing.text,
         lost=(*lost, standing.missing) if standing.missing else lost,
@@ -84,6 +84,7 @@ def judge(
         ),
         accepted=tuple(sorted(accept)),
         findings=record.findings,
+        replaced_before=rotation.replaced_before([link.record for link in chain.links], record),
     )
 
 

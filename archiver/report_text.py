@@ -65,7 +65,10 @@ def markdown(report: RestoreReport, checkpoint: Checkpoint) -> str:
     )
     lines += _section(
         "Credentials replaced: rotate these",
-        report.rotate or (f"{rule}: {count} places" for rule, count in by_rank(report.findings)),
+        (
+            *(report.rotate or (f"{rule}: {count} places" for rule, count in by_rank(report.findings))),
+            *(f"replaced earlier in this run: {one}" for one in report.replaced_before),
+        ),
     )
     if report.next_steps:
         # As code, because commands are copied out of it, also from the bare text of the file.
@@ -74,27 +77,57 @@ def markdown(report: RestoreReport, checkpoint: Checkpoint) -> str:
 
 
 def verdict(report: RestoreReport) -> str:
-    """Whether the run can go on, in one sentence."""
-    said = []
+    """Whether the run can go on, and who can go on with it, in a few sentences."""
+    said = [_whether(report), *_waiting(report)]
+    if report.lost:
+        said.append("Something is lost, see below.")
+    said.append(_who(report))
+    return " ".join(said)
+
+
+def _whether(report: RestoreReport) -> str:
     if report.undecided:
         count = len({effect.key for effect in report.undecided})
         effects = "one effect" if count == 1 else f"{count} effects"
-        said.append(f"Do not go on yet: nobody knows whether {effects} happened, see below.")
-    elif report.accepted:
-        said.append(
-            f"Verified, and handed over although somebody had to accept: {', '.join(report.accepted)}."
-        )
-    else:
-        said.append("Verified, and nothing stands against going on.")
-    if report.lost:
-        said.append("Something is lost, see below.")
+        return f"Do not go on yet: nobody knows whether {effects} happened, see below."
+    unsure = unsure_of(report)
+    if report.accepted:
+        said = f"Verified, and handed over although somebody had to accept: {', '.join(report.accepted)}."
+        return f"{said} Not sure besides: {unsure}." if unsure else said
+    if unsure:
+        return f"Verified, but not sure is: {unsure}. Nothing else stands against going on."
+    return "Verified, and nothing stands against going on."
+
+
+def unsure_of(report: RestoreReport) -> str:
+    """The probes that are not FRESH and that nobody accepted, each with its verdict."""
+    return ", ".join(
+        f"{one.probe} ({one.state})" for one in report.freshness if one.state != "FRESH" and not one.accepted
+    )
+
+
+def _waiting(report: RestoreReport) -> Iterator[str]:
+    count = len(report.record.plan.pending_approvals)
+    if count:
+        questions = "One question waits" if count == 1 else f"{count} questions wait"
+        yield f"{questions} for a person, see below."
+
+
+def _who(report: RestoreReport) -> str:
+    """Who can go on with the run, as its newest record says."""
     if report.claimed is not None:
-        said.append(
-            f"The run was taken over with record {report.claimed}: no older writer can go on with it."
-        )
-    else:
-        said.append("The run was not taken over: whoever wrote it before can still go on with it.")
-    return " ".join(said)
+        return f"The run was taken over with record {report.claimed}: no older writer can go on with it."
+    if report.may_go_on is None and report.chain != "verified":
+        return "What came later cannot be read: whether somebody took the run over is not known."
+    last = report.taken_over[-1] if report.taken_over else None
+    if last is None:
+        if report.may_go_on:
+            return "The run was not taken over: the own key wrote its newest record, and can go on with it."
+        return "The run was not taken over: whoever wrote it before can still go on with it."
+    taken = f"The run was taken over with record {last.seq} on {utc_text(last.at)} by {last.writer}"
+    if report.may_go_on:
+        return f"{taken}{', with the own key' if last.own else ''}: the own key can go on with it."
+    return f"{taken}: only that writer can go on with it, until somebody takes it over with `--claim`."
 
 
 def _open(report: RestoreReport) -> list[str]:
@@ -166,6 +199,7 @@ def _facts(report: RestoreReport) -> list[str]:
         ("Saved", utc_text(record.recorded_at)),
         ("Turn", str(record.turn)),
         ("Signed by", report.writer),
+        ("Newest record signed by", report.newest_writer),
         ("Chain", f"{report.chain}, newest is number {report.newest}"),
         ("Rollback", report.rollback),
         ("Witness", report.witness),

@@ -104,12 +104,12 @@ def _planned(
         current=current,
         now=now,
     )
+    own = setup.signing_key.public if setup.signing_key else None
     report = report.model_copy(
         update={
+            **end.standing(record, report.writer, own),
             "decisions": decisions,
             "reason": reason,
-            "taken_over": tuple(end.taken_over()),
-            "next_seq": None if end.sha256 is None else end.seq + 1,
             "warnings": (*report.warnings, *end.warnings(), *_not_sure(resolve, undecided)),
         }
     )

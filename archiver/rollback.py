@@ -32,6 +32,8 @@ ROLLBACK: Final = "rollback"
 """The word that `accept` takes for a store that is behind."""
 KEPT: Final = timedelta(days=400)
 """How long a store keeps records; one that was made earlier may be gone."""
+YOUNG: Final = timedelta(days=1)
+"""How long it is said of a memory how old it is."""
 MAX_STEPS: Final = 64
 """Records that are read to tie a chosen checkpoint to a later one that was seen."""
 
@@ -82,6 +84,8 @@ class Sight:
                     return self._accepted(seen, chain)
                 else:
                     raise
+            if standing.rollback == "verified":
+                standing = replace(standing, text=f"{_young(seen, now)}{standing.text}")
         return replace(standing, warnings=self._remember(chain.head, now)) if remember else standing
 
     def verified(self, beginning: Beginning, now: datetime) -> Standing:
@@ -282,6 +286,18 @@ def _remember(setup: Setup, record: Record, sha256: str, now: datetime) -> tuple
     except ArchiverError as error:
         return (f"record {record.seq} of run {record.run} is not remembered as seen: {error}",)
     return ()
+
+
+def _young(seen: Seen, now: datetime) -> str:
+    """What is remembered since a moment ago only is as much as a first sight, and people are told."""
+    seconds = (now - seen.seen_at).total_seconds()
+    if not 0 <= seconds < YOUNG.total_seconds():
+        return ""
+    for size, unit in ((3600, "hour"), (60, "minute"), (1, "second")):
+        if seconds >= size:
+            count = int(seconds // size)
+            return f"first seen here {count} {unit}{'' if count == 1 else 's'} ago: "
+    return "first seen here less than a second ago: "
 
 
 def _words(seen: Seen) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from archiver.model.receipt import Finding
+from archiver.model.record import Record
 
 _NAMED: Final = 4
 """Known values that one line names."""
@@ -124,6 +125,26 @@ def lines(findings: Iterable[Finding], most: int = MOST) -> list[str]:
 def by_rank(findings: Mapping[str, int]) -> list[tuple[str, int]]:
     """Counts by rule, the worst first, where the rules' names are all that is known."""
     return sorted(findings.items(), key=lambda one: (rank(one[0]), one[0]))
+
+
+def replaced_before(records: Iterable[Record], record: Record) -> tuple[str, ...]:
+    """What checkpoints of the run before `record` replaced and it did not, each with the newest of them.
+
+    A run that goes on from what was handed over has the placeholders in its transcript, so nothing is found
+    there any more; what was found once stays to be rotated.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    for one in records:
+        if one.seq < record.seq and one.bundle is not None:
+            found |= {rule: (count, one.seq) for rule, count in one.findings.items() if count}
+    left = {rule: count for rule, (count, _) in found.items() if not record.findings.get(rule)}
+    told = [
+        f"{rule:.80} ({count}) in checkpoint {found[rule][1]}"
+        for rule, count in by_rank(left)
+        if rank(rule) != rank("email")
+    ]
+    more = (f"and {len(told) - MOST} more kinds: `archiver show` tells of each checkpoint",)
+    return (*told[:MOST], *(more if len(told) > MOST else ()))
 
 
 def rank(kind: str) -> int:

@@ -252,6 +252,7 @@ def _facts(report: Report) -> Iterator[tuple[str, object]]:
         ("state of", output.when(record.checkpoint_at)),
         ("size", size(record.bundle.unpacked) if record.bundle else ""),
         ("signed by", report.writer),
+        ("newest signed by", report.newest_writer),
         ("chain", report.chain),
         ("rollback", report.rollback),
         ("witness", report.witness),
@@ -259,6 +260,7 @@ def _facts(report: Report) -> Iterator[tuple[str, object]]:
         *(("migrated", step) for step in report.migrations),
         ("repaired", counted(len(report.repairs), "place") if report.repairs else ""),
         ("replaced, rotate", counts(report.findings)),
+        *(("replaced earlier, rotate", one) for one in report.replaced_before),
         *(("decided", f"{one.effect}: {said(one)}") for one in report.decisions),
         *(("undecided", f"{gate.told([one.key])}: {one.tool}, {one.status}") for one in report.undecided),
         *(

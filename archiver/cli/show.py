@@ -53,6 +53,7 @@ def show(
             {
                 "run": chain.run,
                 "writer": chain.writer,
+                "replaced_before": list(_replaced_before(chain)),
                 "records": [link.record.document() for link in chain.links],
                 "sealed_to": list(chain.head.seal.recipients),
                 "tail": [item["value"] for item in items],
@@ -99,12 +100,19 @@ def _facts(chain: Chain) -> list[tuple[str, object]]:
         ("dialect", record.dialect),
         ("sizes", f"{size(sizes.raw)} read, {size(sizes.compacted)} packed, {size(sizes.stored)} stored"),
         ("replaced, rotate", counts(record.findings)),
+        *(("replaced earlier, rotate", one) for one in _replaced_before(chain)),
         ("left out", counted(record.left_out, "member") if record.left_out else ""),
         ("class", record.retention),
         ("signed by", f"{chain.writer} ({record.writer})"),
         ("opened by", ", ".join(chain.head.seal.recipients)),
         ("chain", f"{counted(len(chain.links), 'record')}, verified"),
     ]
+
+
+def _replaced_before(chain: Chain) -> tuple[str, ...]:
+    from archiver.rotation import replaced_before
+
+    return replaced_before([link.record for link in chain.links], chain.head.record)
 
 
 def _has_plan(record: Record) -> bool:

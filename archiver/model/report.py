@@ -52,6 +52,8 @@ class TakenOver(Frozen):
     at: Utc
     writer: str
     """Name of the trusted writer that signed the claim."""
+    own: bool = False
+    """Whether that is the own signing key."""
 
 
 class Repaired(Frozen):
@@ -78,9 +80,15 @@ class RestoreReport(Frozen):
     seq: int
     newest: int
     record: Record
-    chain: Literal["verified"] = "verified"
+    chain: str = "verified"
+    """`verified`, or `verified up to N` where what comes after record N does not hold together."""
     writer: str
     """Name of the trusted writer that signed the record."""
+    newest_writer: str = ""
+    """Name of the writer of the newest record, where that is another one."""
+    may_go_on: bool | None = None
+    """Whether the own signing key may go on with the run as it is, because the newest record is its own;
+    None where that is not known."""
     rollback: Literal["unverified", "verified"] = "unverified"
     witness: str = ""
     """What the witness has seen of the run before, in words; empty where there is none."""
@@ -111,6 +119,9 @@ class RestoreReport(Frozen):
     migrations: tuple[str, ...] = ()
     repairs: tuple[Repaired, ...] = ()
     findings: dict[str, int] = Field(default_factory=dict)
+    replaced_before: tuple[str, ...] = ()
+    """Credentials that earlier checkpoints of the run replaced and this one did not, in words: they are to be
+    rotated all the same."""
     rotate: tuple[str, ...] = ()
     """What to do about the credentials that were replaced, the worst first; known once the bundle is open."""
     left_out: tuple[str, ...] = ()

@@ -1,0 +1,130 @@
+"""What a plan, a restore and its report say: who signed, who can go on, what is sure and since when."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from archiver.catalog import Catalog
+from archiver.cli.show import _replaced_before
+from archiver.model import Plan
+from archiver.model.checkpoint import Approval
+from archiver.restore import plan, restore
+from archiver.setup import Setup
+
+from .test_resume import RUN, effect, other, saved  # noqa: F401 - a fixture
+
+
+def first_words(folder: Path) -> str:
+    """The headline of the report that was handed over."""
+    return (folder / "REPORT.md").read_text().splitlines()[2]
+
+
+def test_the_signer_of_the_checkpoint_is_named_and_not_who_took_the_run_over(
+    other: tuple[Setup, Setup],  # noqa: F811 - the fixture
+    tmp_path: Path,
+) -> None:
+    first, second = other
+    saved(first, effect("a", "confirmed"))
+    before = plan(RUN, second)
+    assert (before.writer, before.newest_writer) == ("first machine", "")
+    restore(RUN, second, into=tmp_path / "over").resume()
+    for reader in (first, second):
+        for at in (None, 1):
+            report = plan(RUN, reader, at=at)
+            assert (report.writer, report.newest_writer) == ("first machine", "second machine")
+    restore(RUN, second, into=tmp_path / "out")
+    document = json.loads((tmp_path / "out" / "report.json").read_bytes())
+    assert (document["writer"], document["newest_writer"]) == ("first machine", "second machine")
+    text = (tmp_path / "out" / "REPORT.md").read_text()
+    assert "| Signed by | first machine |" in text
+    assert "| Newest record signed by | second machine |" in text
+
+
+def test_the_headline_says_who_can_go_on(
+    other: tuple[Setup, Setup],  # noqa: F811 - the fixture
+    tmp_path: Path,
+) -> None:
+    first, second = other
+    saved(first, effect("a", "confirmed"))
+    restore(RUN, first, into=tmp_path / "own")
+    assert "the own key wrote its newest record, and can go on" in first_words(tmp_path / "own")
+    restore(RUN, second, into=tmp_path / "others")
+    assert "not taken over: whoever wrote it before can still go on" in first_words(tmp_path / "others")
+    restore(RUN, second, into=tmp_path / "over").resume()
+    restore(RUN, second, into=tmp_path / "again")
+    again = first_words(tmp_path / "again")
+    assert "was taken over with record 2 on " in again
+    assert "by second machine, with the own key: the own key can go on with it" in again
+    report = restore(RUN, first, into=tmp_path / "fenced").report
+    assert "by second machine: only that writer can go on with it, until" in first_words(tmp_path / "fenced")
+    assert (report.may_go_on, [one.own for one in report.taken_over]) == (False, [False])
+    reader = replace(first, signing_key=None)
+    assert plan(RUN, reader).may_go_on is False
+
+
+def test_a_chain_that_ends_broken_is_verified_up_to_where_it_holds(setup: Setup, tmp_path: Path) -> None:
+    for _ in range(3):
+        saved(setup, effect("a", "confirmed"))
+    assert plan(RUN, setup).chain == "verified"
+    assert plan(RUN, setup, at=1).chain == "verified"
+    path = tmp_path / "store" / "records" / RUN / "00000003.age"
+    path.unlink()
+    path.write_bytes(b"")
+    report = restore(RUN, setup, into=tmp_path / "out", previous=True).report
+    assert (report.seq, report.chain, report.may_go_on) == (2, "verified up to 2", None)
+    text = (tmp_path / "out" / "REPORT.md").read_text()
+    assert "| Chain | verified up to 2, newest is number 3 |" in text
+    assert "whether somebody took the run over is not known" in first_words(tmp_path / "out")
+
+
+def test_the_headline_names_what_is_not_sure_and_who_waits(setup: Setup, tmp_path: Path) -> None:
+    waits = Plan(pending_approvals=(Approval(id="1", question="May I?"),))
+    saved(setup, plan=waits)
+    restore(RUN, setup, into=tmp_path / "out")
+    said = first_words(tmp_path / "out")
+    assert "approvals (UNKNOWN)" in said
+    assert "One question waits for a person" in said
+    assert "nothing stands against going on." not in said
+
+
+def test_a_memory_of_a_moment_ago_says_so(setup: Setup) -> None:
+    record = saved(setup)
+    assert setup.witness is not None
+    setup.witness.forget(setup.require_store_id(), RUN)
+    now = datetime.now(UTC)
+    plan(RUN, setup, now=now)
+    for after, said in (
+        (timedelta(0), "first seen here less than a second ago: "),
+        (timedelta(seconds=12), "first seen here 12 seconds ago: "),
+        (timedelta(minutes=1), "first seen here 1 minute ago: "),
+        (timedelta(hours=23), "first seen here 23 hours ago: "),
+        (timedelta(days=2), ""),
+        (timedelta(days=-2), ""),  # a clock that went back says nothing of an age
+    ):
+        report = plan(RUN, setup, now=now + after)
+        assert report.rollback == "verified"
+        assert report.witness.startswith(f"{said}record {record.seq} was seen on")
+
+
+def test_credentials_that_were_replaced_earlier_stay_to_be_rotated(setup: Setup, tmp_path: Path) -> None:
+    token = "ghp_" + secrets.token_hex(18)
+    for number in range(2):
+        saved(setup, effect("a", "confirmed", arguments={"number": number, "token": token}))
+    restored = restore(RUN, setup, into=tmp_path / "first")
+    assert restored.report.replaced_before == ()
+    saved(setup)
+    report = restore(RUN, setup, into=tmp_path / "out").report
+    (said,) = report.replaced_before
+    assert said.endswith(" in checkpoint 2")
+    rule = said.partition(" ")[0]
+    assert restored.report.findings[rule]
+    text = (tmp_path / "out" / "REPORT.md").read_text()
+    assert "## Credentials replaced: rotate these" in text
+    assert f"replaced earlier in this run: {rule}" in text.replace("\\", "")
+    assert _replaced_before(Catalog(setup).chain(RUN)) == (said,)
+    assert os.fsencode(token) not in (tmp_path / "out" / "report.json").read_bytes()
