@@ -6,9 +6,10 @@ import base64
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from archiver import bundles, layout, members
+from archiver import bundles, layout, members, rollback
 from archiver.catalog import Catalog
 from archiver.errors import ArchiverError, NoSuchRunError
 from archiver.gone import Gone
@@ -16,6 +17,7 @@ from archiver.model import Member, Receipt, Record
 from archiver.parallel import in_order
 from archiver.progress import Silent
 from archiver.scratch import Scratch
+from archiver.witnessed import Witnessed
 
 if TYPE_CHECKING:
     from archiver.model.manifest import Manifest
@@ -96,17 +98,26 @@ def look(
 def _records(catalog: Catalog, setup: Setup, runs: tuple[str, ...], newest: bool) -> Iterator[Seen[Record]]:
     """The records whose bundles are to be opened; a chain that does not hold is one error.
 
+    So is a run of which more was seen than the store has: what is missing may be what is looked for.
     Of an old run most bundles have expired. That is seen in one list, for each that is asked for in vain has
     the whole chain read to say why it is gone.
     """
+    known, now = set(), datetime.now(UTC)
     for run in runs or catalog.runs():
+        known.add(run)
         try:
-            links = catalog.chain(run).links
+            sight = rollback.look(run, setup)
+            chain = catalog.chain(run)
         except ArchiverError as error:
             if runs and isinstance(error, NoSuchRunError):
                 raise
             yield Seen(run, None, error=error.with_traceback(None))
             continue
+        try:
+            sight.judge(chain, remember=False, now=now)
+        except ArchiverError as error:
+            yield Seen(run, None, error=error.with_traceback(None))
+        links = chain.links
         records = [link.record for link in links if link.record.bundle is not None]
         if newest:
             yield from (Seen(run, record.seq, record) for record in records[-1:])
@@ -118,3 +129,6 @@ def _records(catalog: Catalog, setup: Setup, runs: tuple[str, ...], newest: bool
                 yield Seen(run, record.seq, record)
             else:
                 yield Seen(run, record.seq, error=gone.error(record))
+    if not runs:
+        gone_runs = Witnessed(setup, now).vanished(known)
+        yield from (Seen(head.run, None, error=head.error) for head in gone_runs if head.error)

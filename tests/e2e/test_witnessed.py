@@ -25,6 +25,7 @@ from archiver.errors import (
 from archiver.model import Record
 from archiver.setup import Setup
 from archiver.store.counted import Counted
+from archiver.stored import look
 from archiver.verify import Finding, verify
 from archiver.witness import FolderWitness, Seen
 from archiver.witnessed import Witnessed
@@ -237,6 +238,23 @@ def test_the_commands(
         ("c", "error: RolledBackError", "-"),
     ]
     assert "record 2 was seen" in told.err
+
+
+def test_what_looks_into_all_bundles_says_what_it_cannot_look_into(
+    setup: Setup, copied: Path, root: Path
+) -> None:
+    """A credential may have stood in what is missing; what is there is looked into all the same."""
+    put_back(copied, root)
+    found = [(one.run, one.seq, type(one.error)) for one in look(setup, (), lambda _: None, newest=False)]
+    assert found == [
+        ("a", None, RolledBackError),
+        ("a", 1, type(None)),
+        ("b", None, RolledBackError),
+        ("b", 1, type(None)),
+        ("c", None, RolledBackError),
+    ]
+    (first, _) = look(setup, ("a",), lambda _: None, newest=True)
+    assert isinstance(first.error, RolledBackError)
 
 
 def test_a_list_asks_the_store_no_more_than_before(setup: Setup, copied: Path) -> None:
