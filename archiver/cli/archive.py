@@ -13,7 +13,9 @@ from archiver.cli.options import (
     IdentityOption,
     JsonOption,
     Outcome,
+    SigningKeyOption,
     StoreOption,
+    WritersOption,
     open_for,
 )
 
@@ -71,6 +73,8 @@ def archive(
     config: ConfigOption = None,
     store: StoreOption = None,
     identity: IdentityOption = None,
+    writers: WritersOption = None,
+    signing_key: SigningKeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Save a run: redact, compact, seal and sign it.
@@ -85,7 +89,7 @@ def archive(
 
     _refuse_empty(run_id, task)
     files = _files(paths) if paths else (newest_session(current_folder()),)
-    setup = open_for("write", config, store, identity)
+    setup = open_for("write", config, store, identity, writers, signing_key)
     given = room.Given(
         run_id=run_id,
         task_id=task,

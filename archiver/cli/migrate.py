@@ -11,6 +11,7 @@ from archiver.cli.options import (
     ConfigOption,
     IdentityOption,
     JsonOption,
+    SigningKeyOption,
     StoreOption,
     WritersOption,
     open_for,
@@ -44,6 +45,7 @@ def migrate(
     store: StoreOption = None,
     identity: IdentityOption = None,
     writers: WritersOption = None,
+    signing_key: SigningKeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Bring old checkpoints into today's schema.
@@ -62,7 +64,7 @@ def migrate(
     from archiver.cli import output
     from archiver.cli.progress import shown
 
-    setup = open_for("read" if dry_run else "write", config, store, identity, writers)
+    setup = open_for("read" if dry_run else "write", config, store, identity, writers, signing_key)
     if dry_run:
         with shown(as_json) as progress:
             record, change = room.of_run(run or "", setup, at=at, progress=progress)

@@ -37,6 +37,10 @@ WritersOption = Annotated[
     Path | None,
     typer.Option("--writers", help="writers.toml: whose signatures to believe.", metavar="FILE"),
 ]
+SigningKeyOption = Annotated[
+    Path | None,
+    typer.Option("--signing-key", help="Key to sign with instead of the configured one.", metavar="FILE"),
+]
 PacksOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -70,6 +74,7 @@ def settings_of(
     store: str | None = None,
     identity: list[Path] | None = None,
     writers: Path | None = None,
+    signing_key: Path | None = None,
 ) -> Settings:
     """The settings, with what the flags say on top."""
     from archiver.config import load
@@ -82,6 +87,8 @@ def settings_of(
         flags["keys"]["identities"] = tuple(identity)
     if writers is not None:
         flags["keys"]["writers"] = writers
+    if signing_key is not None:
+        flags["keys"]["signing_key"] = signing_key
     return load(config_flag(config), flags)
 
 
@@ -113,13 +120,15 @@ def open_for(
     store: str | None = None,
     identity: list[Path] | None = None,
     writers: Path | None = None,
+    signing_key: Path | None = None,
 ) -> Setup:
     """The open store with its keys; what was made at first use is said on standard error."""
     from archiver.cli.audited import opened
     from archiver.cli.output import note, problem
     from archiver.setup import open_setup
 
-    setup = open_setup(settings_of(config, store, identity, writers), need, interactive=interactive())
+    settings = settings_of(config, store, identity, writers, signing_key)
+    setup = open_setup(settings, need, interactive=interactive())
     opened(setup)
     for warning in setup.warnings:
         problem("warning", warning, None, style="1;33")

@@ -12,6 +12,7 @@ from archiver.cli.options import (
     ConfigOption,
     IdentityOption,
     JsonOption,
+    SigningKeyOption,
     StoreOption,
     WritersOption,
     interactive,
@@ -43,6 +44,7 @@ def rekey(
     store: StoreOption = None,
     identity: IdentityOption = None,
     writers: WritersOption = None,
+    signing_key: SigningKeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Seal stored runs to the configured recipients.
@@ -70,7 +72,7 @@ def rekey(
             "rewriting has to be confirmed, and nobody is here to be asked",
             remedy="look at it with --dry-run, then run it with --yes",
         )
-    setup = open_for("read", config, store, identity, writers)
+    setup = open_for("read", config, store, identity, writers, signing_key)
     runs = _runs(run, setup)
     if dry_run or not yes:
         with counting("runs looked at", as_json) as tick:

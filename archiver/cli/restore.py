@@ -14,6 +14,7 @@ from archiver.cli.options import (
     IdentityOption,
     JsonOption,
     RunArgument,
+    SigningKeyOption,
     StoreOption,
     WritersOption,
     open_for,
@@ -89,6 +90,7 @@ def restore(
     store: StoreOption = None,
     identity: IdentityOption = None,
     writers: WritersOption = None,
+    signing_key: SigningKeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Verify a checkpoint and hand it over.
@@ -109,7 +111,7 @@ def restore(
     if into is not None:
         into = absolute(into)
         lookup(into)
-    setup = open_for("read", config, store, identity, writers)
+    setup = open_for("read", config, store, identity, writers, signing_key)
     setup = replace(setup, why=because)
     accepted = tuple(accept or ())
     if plan:
