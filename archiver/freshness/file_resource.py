@@ -27,16 +27,33 @@ class FileResource:
     """Only regular files are opened, and no link is followed in place of one."""
 
     def see(self, address: str, world: World) -> Token:
-        return {"content": digests.guarded(_sha256(address, world))}
+        return {"content": digests.guarded(_sha256(address, world)), "folder": _folder(world)}
 
     def compare(self, address: str, then: Token, world: World) -> Finding:
         try:
             now = _sha256(address, world)
+        except GoneError:
+            if then.get("folder") == _folder(world):
+                raise
+            raise _elsewhere(then, world) from None
         except NotRegularError as error:  # it was a file, so that is a change
             return Finding("STALE", f"{address}: {error}", error.remedy)
         if digests.matches(now, then.get("content")):
             return Finding("FRESH", f"{address}: its content is the same")
         return Finding("STALE", f"{address}: its content has changed", LOOK)
+
+
+def _folder(world: World) -> str:
+    """The folder of the work: where it is another than at the save, files may lie on another machine."""
+    return str(world.context.workspace or "")
+
+
+def _elsewhere(then: Token, world: World) -> Unasked:
+    return Unasked(
+        f"there is no such file seen from {_folder(world) or 'nowhere'}, and the run worked in "
+        f"{then.get('folder') or 'a folder that is not known'}",
+        "run it in a work tree of the run, on the machine that has the file",
+    )
 
 
 def path_of(address: str, world: World) -> Path:
@@ -88,7 +105,7 @@ def open_regular(path: Path) -> int:
         # A name may become a pipe between the two calls; opening one must not wait for its other end.
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise GoneError("there is no such file") from error
+        raise GoneError(f"there is no such file in {path.parent}") from error
     except (OSError, ValueError) as error:
         said = error.strerror if isinstance(error, OSError) else "its name is not possible"
         raise Unasked(f"it cannot be opened: {said}") from error

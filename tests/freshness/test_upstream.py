@@ -292,6 +292,27 @@ def test_an_edited_file_is_stale(tmp_path: Path) -> None:
         assert (verdict.state, "no such file" in verdict.evidence) == ("STALE", True)
 
 
+def test_a_file_that_a_machine_without_the_work_does_not_have_is_unknown(tmp_path: Path) -> None:
+    work, here = tmp_path / "work", tmp_path / "here"
+    for folder in (work, here):
+        folder.mkdir()
+    (work / "f").write_text("one")
+    for address in ("file:f", f"file:{work / 'f'}"):
+        then = captured(address, workspace=work)
+        (work / "f").rename(work / "away")
+        verdict = judged(then, workspace=here)
+        assert (verdict.state, str(here) in verdict.evidence, str(work) in verdict.evidence) == (
+            "UNKNOWN",
+            True,
+            True,
+        )
+        assert judged(then, workspace=work).state == "STALE"
+        (work / "away").rename(work / "f")
+    then = captured("file:f", workspace=work)
+    (here / "f").write_text("two")
+    assert judged(then, workspace=here).state == "STALE"
+
+
 def test_without_a_workspace_the_current_folder_is_meant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
