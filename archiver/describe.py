@@ -167,10 +167,14 @@ def is_captured(checkpoint: Checkpoint) -> bool:
 def captured(checkpoint: Checkpoint, probes: dict[str, JsonValue]) -> dict[str, JsonValue]:
     """What probes captured now, with what the checkpoint brings along.
 
-    What the caller put there counts before it, but not what is left of an earlier checkpoint of the run.
+    What the caller put there counts before it, but not what is left of an earlier checkpoint of the run: a
+    probe that finds nothing now must not speak of what it found then.
     """
     brought = checkpoint.environment.probes
-    return {**brought, **probes} if "age" in brought else {**probes, **brought}
+    if "age" not in brought:
+        return {**probes, **brought}
+    asked = {probe.name for probe in freshness.all_probes()}
+    return {name: value for name, value in brought.items() if name not in asked} | probes
 
 
 def world(

@@ -267,6 +267,19 @@ def test_what_was_captured_belongs_to_its_checkpoint(setup: Setup, work: Path, t
     assert "git_commit" in plan("by-hand", setup).not_recorded
 
 
+def test_what_is_not_found_any_more_is_not_taken_from_an_earlier_checkpoint(
+    setup: Setup, work: Path, tmp_path: Path
+) -> None:
+    save(checkpoint(workspace=Workspace(path=str(work))), setup)
+    restored = restore("by-hand", setup, into=tmp_path / "out").checkpoint
+    (work / ".git").rename(tmp_path / "away")
+    save(restored.model_copy(update={"checkpoint_at": NOW + timedelta(minutes=1)}), setup)
+    (tmp_path / "away").rename(work / ".git")
+    found = plan("by-hand", setup)
+    assert {"git_commit", "git_branch", "git_dirty"} <= set(found.not_recorded)
+    assert states(found)["lockfiles"] == "FRESH"
+
+
 def test_what_the_caller_captured_counts(setup: Setup, work: Path) -> None:
     environment = Environment(probes={"git_branch": {"branch": "topic"}})
     save(checkpoint(workspace=Workspace(path=str(work)), environment=environment), setup)

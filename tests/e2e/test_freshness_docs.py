@@ -11,10 +11,11 @@ import pytest
 
 from archiver.config import load
 from archiver.freshness import all_probes
-from archiver.freshness.git_dirty import MAX_CONTENT, MAX_FILES
+from archiver.freshness.git_dirty import MAX_CONTENT, MAX_FILES, MAX_REPOSITORIES
+from archiver.freshness.git_worktree import MAX_MODULES
 from archiver.freshness.installed import MAX_LIST
+from archiver.freshness.lockfiles import MAX_ALL, MAX_FOLDERS, MAX_SIZE
 from archiver.freshness.lockfiles import MAX_FILES as MAX_LOCKFILES
-from archiver.freshness.lockfiles import MAX_SIZE
 from archiver.freshness.registry import MAX_CAPTURE, MAX_CAPTURED, MAX_EVIDENCE
 
 TEXT = (Path(__file__).parents[2] / "docs" / "FRESHNESS.md").read_text(encoding="utf-8")
@@ -28,7 +29,10 @@ def test_the_table_has_every_probe() -> None:
 def test_the_limits_are_those_of_the_code() -> None:
     for limit in (
         f"{MAX_CONTENT >> 20} MiB, {MAX_FILES:,} files",
-        f"up to {MAX_LOCKFILES} well-known lock files",
+        f"a digest each of the first {MAX_LOCKFILES}",
+        f"more than {MAX_ALL} files or {MAX_FOLDERS:,} folders",
+        f"{MAX_MODULES} submodules or the time limit",
+        f"up to {MAX_REPOSITORIES} of them",
         f"more than {MAX_SIZE >> 20} MiB",
         f"beyond {MAX_LIST >> 10} KiB",
         f"at most {MAX_CAPTURE >> 10} KiB; all probes together at most {MAX_CAPTURED >> 10} KiB",
