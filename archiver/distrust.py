@@ -47,7 +47,8 @@ def losses(setup: Setup, key: str, since: datetime, run: str | None = None) -> I
     What is refused already because the key is distrusted is part of it. Runs with an error come too. Raises
     `NoSuchRunError` for a run that is not there, and what keeps the store from being read at all.
     """
-    judged = _Judged(setup, key, since)
+    # As exactly as the list of writers has it: what is said here has to be what is refused then.
+    judged = _Judged(setup, key, since.replace(microsecond=since.microsecond // 1000 * 1000))
     if run is not None:
         found: Iterable[Loss | None] = [judged.loss(run, only=True)]
     else:
