@@ -19,7 +19,7 @@ from archiver.errors import (
 from archiver.model import utc_text
 from archiver.model.record import Decision, EffectCounts, Record, Sizes
 from archiver.model.report import TakenOver
-from archiver.shellwords import word
+from archiver.shellwords import command
 
 if TYPE_CHECKING:
     from archiver.age import Recipient
@@ -183,9 +183,14 @@ def claim(
     except AlreadyExistsError as error:
         raise StaleWriterError(
             f"run {made.run} was not taken over: somebody else has committed record {made.seq} meanwhile",
-            remedy=f"look who it was with `archiver show {word(made.run)}`, then restore again",
+            remedy=f"look who it was with `{_show(made.run, setup)}`, then restore again",
         ) from error
     return made, (*said, *rollback.committed(made, setup), *newest.leave_hint(made, setup))
+
+
+def _show(run: str, setup: Setup) -> str:
+    flags = setup.session.words(("--config", "--store", "--identity", "--writers"))
+    return command("archiver show", run, flags)
 
 
 def _encoded(record: Record, setup: Setup, recipients: Sequence[Recipient]) -> bytes:
@@ -193,5 +198,8 @@ def _encoded(record: Record, setup: Setup, recipients: Sequence[Recipient]) -> b
         return records.encode(record, setup.require_signing_key(), recipients)
     except LimitExceededError as error:
         if record.decisions:
-            error.remedy = "give a shorter reason: it stands beside each decision"
+            error.remedy = (
+                "give a shorter reason: it stands beside each decision. Where there are thousands of them: "
+                "restore with --accept effects, and save what you found out as a run of another id"
+            )
         raise

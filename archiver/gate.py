@@ -22,7 +22,7 @@ _OPEN = ("in_progress", "uncertain")
 _MAX_TOLD = 80
 """Characters of a key that a message repeats."""
 _MOST_TOLD = 50
-"""Keys that a message repeats."""
+"""Keys that a message repeats, and a record lists."""
 _MAX_SHOWN = 2000
 """Characters of arguments that a report repeats."""
 
@@ -36,7 +36,9 @@ def blockers(record: Record, *, accepted: bool, decided: Collection[str] = ()) -
     """What stands against going on, unless `accepted`; names in `decided` have been decided on."""
     left = [key for key in record.effects.undecided if name_of(key) not in decided]
     if left and not accepted:
-        yield _blocker(left)
+        counts = record.effects
+        more = len(counts.undecided) >= _MOST_TOLD and may_hide(record)
+        yield _blocker(left, f"; of {counts.in_progress + counts.uncertain} that are open" if more else "")
 
 
 def blockers_of(checkpoint: Checkpoint) -> Iterator[Blocker]:
@@ -46,10 +48,10 @@ def blockers_of(checkpoint: Checkpoint) -> Iterator[Blocker]:
         yield _blocker(left)
 
 
-def _blocker(keys: Iterable[str]) -> Blocker:
+def _blocker(keys: Iterable[str], more: str = "") -> Blocker:
     return Blocker(
         accept=EFFECTS,
-        reason=f"nobody knows whether these effects happened: {told(keys)}",
+        reason=f"nobody knows whether these effects happened: {told(keys)}{more}",
         remedy=_REMEDY,
         exit_code=7,
     )

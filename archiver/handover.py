@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import accumulate, count
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
 from archiver import jsonio, members, target
-from archiver.errors import ArchiverError
+from archiver.errors import ArchiverError, StoreUnreachableError
 from archiver.model import Checkpoint, Items, Transcript, TranscriptPart
 from archiver.model.report import RestoreReport
 from archiver.report_text import markdown
@@ -58,19 +59,34 @@ def write(
         out.mkdir(mode=0o700)
         _write_parts(checkpoint, original, report, unpacked, out)
         report = _finished(report, checkpoint, into, claim)
-        _write(out / REPORT, jsonio.pretty(report.as_document()))
+        _write(out / REPORT, jsonio.pretty(report.as_document(), sort=False))
         _write(out / REPORT_TEXT, markdown(report, checkpoint).encode())
     except OSError as error:
         raise target.failed(into, error) from error
-    if claim is not None:
-        claim.commit()
-    try:
+    if claim is None:
         target.appear(out, into, scratch, replaced)
-    except ArchiverError as error:
-        if claim is not None:
-            error.args = (f"{error}; the run was taken over all the same, with record {claim.seq}",)
-        raise
+    else:
+        _claimed(claim, lambda: target.appear(out, into, scratch, replaced))
     return report
+
+
+def _claimed(claim: Commit, appear: Callable[[], None]) -> None:
+    """Commit the claim, then have the folder appear; an error in between says what became of the run."""
+    try:
+        claim.commit()
+    except StoreUnreachableError as error:  # the answer may be all that was lost
+        error.args = (f"{error}; record {claim.seq} may have been written, and the run be taken over",)
+        raise
+    try:
+        appear()
+    except ArchiverError as error:
+        error.args = (f"{error}; the run was taken over all the same, with record {claim.seq}",)
+        error.details["claimed"] = claim.seq
+        raise
+    except BaseException:  # what is asked to end hands over what is claimed; once more, if it has begun
+        with suppress(ArchiverError):
+            appear()
+        raise
 
 
 def _write_parts(
@@ -80,7 +96,8 @@ def _write_parts(
     if report.repairs:
         _write_transcript(original, out / ORIGINAL / TRANSCRIPT)
     if report.migrations:
-        (unpacked / members.STATE).rename(out / f"checkpoint.v{report.record.schema_version}.json")
+        _make(out / ORIGINAL)
+        (unpacked / members.STATE).rename(out / ORIGINAL / members.STATE)
     if checkpoint.full_transcript is not None:
         _write_transcript(checkpoint.full_transcript, out / FULL)
     for name in (members.EVIDENCE, members.RECEIPT, "artifacts"):

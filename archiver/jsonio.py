@@ -160,15 +160,14 @@ def canonical(value: Any, *, checked: bool = False) -> bytes:
     return data
 
 
-def pretty(value: Any) -> bytes:
-    """Serialise for people: sorted keys, two spaces of indentation, a line end."""
+def pretty(value: Any, *, sort: bool = True) -> bytes:
+    """Serialise for people: keys sorted or in their order, two spaces of indentation, a line end."""
     check(value)
+    order = orjson.OPT_SORT_KEYS if sort else 0
     try:
-        return orjson.dumps(
-            value, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-        )
+        return orjson.dumps(value, option=order | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     except (TypeError, orjson.JSONEncodeError):
-        return _dumped(value, indent=2, sort_keys=True) + b"\n"
+        return _dumped(value, indent=2, sort_keys=sort) + b"\n"
 
 
 def check(value: Any) -> None:

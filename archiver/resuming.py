@@ -1,7 +1,8 @@
 """How to go on from a restored checkpoint, in the harness that wrote its transcript.
 
-Steps are commands for a shell, and comments. Whatever of the run stands in them is quoted, so that a copy of
-the text does what it says, and nothing of the run can be an option.
+Steps are comments and commands for a shell, the last one the command to go on with. Whatever of the run
+stands in them is quoted, so that a copy of the text does what it says, and nothing of the run can be an
+option. Comments too hold nothing that a shell would act on: at a prompt zsh takes them for commands.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from archiver.model import Checkpoint, Transcript
+from archiver import members
+from archiver.model import Checkpoint, Transcript, TranscriptPart
 from archiver.redact import contains_placeholder
 from archiver.safetext import shorten
 from archiver.shellwords import word
@@ -22,7 +24,9 @@ from archiver.transcripts import get_dialect
 
 _SESSION: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 """An id that may be an argument and a file name; one that begins with `-` would be an option."""
-_ROLLOUT: Final = re.compile(r"rollout-(\d{4})-(\d\d)-(\d\d)T[0-9-]{8}-[0-9A-Za-z_-]{1,100}\.jsonl")
+_ROLLOUT: Final = re.compile(
+    r"rollout-([0-9]{4})-([0-9]{2})-([0-9]{2})T[0-9-]{8}-([0-9A-Za-z_-]{1,100})\.jsonl"
+)
 _AGENT: Final = re.compile(r"agent-[^/]+\.jsonl")
 _AGENTS: Final = "subagents"
 _PROJECTS: Final = '"${CLAUDE_CONFIG_DIR:-$HOME/.claude}"/projects'
@@ -53,7 +57,9 @@ class GoingOn:
 def going_on(checkpoint: Checkpoint, folder: Path, paths: Sequence[PurePosixPath]) -> GoingOn:
     """What to do with the transcript in `folder`, whose parts lie there at `paths`, the main one first."""
     if not paths:
-        return GoingOn()
+        return GoingOn(
+            tuple(_look("there is no transcript: go on from this state", folder.parent / members.STATE))
+        )
     steps = tuple(_steps(checkpoint, folder, paths))
     return GoingOn(steps, (*_of_names(paths), *_of_project(checkpoint, steps)))
 
@@ -67,16 +73,19 @@ def _steps(checkpoint: Checkpoint, folder: Path, paths: Sequence[PurePosixPath])
     elif dialect == "codex" and session and _is_rollout(checkpoint.transcript):
         yield from _codex(checkpoint, first, session)
     elif any(part.nested_at for part in checkpoint.transcript.parts):
-        yield (
-            f"{word(str(first))} holds many conversations: send what the one that goes on holds with its "
-            "next request"
-        )
+        yield from _look("of these conversations, send the one that goes on with its next request", first)
     elif dialect in ("anthropic-messages", "openai-chat"):
-        yield f"send the messages of {word(str(first))} with the next request"
+        yield from _look("send these messages with the next request", first)
     elif dialect == "openai-responses":
-        yield f"send the items of {word(str(first))} as `input` of the next request"
+        yield from _look("send these items as the input of the next request", first)
     else:
-        yield f"the transcript is in {word(str(first))}"
+        yield from _look("this is the transcript; no program is known that goes on with it", first)
+
+
+def _look(what: str, file: Path) -> Iterator[str]:
+    """For whoever goes on with a program of their own: the file, shown so that it steers no terminal."""
+    yield f"# {what}"
+    yield f"cat -v {word(str(file))}"
 
 
 def _claude_code(
@@ -86,8 +95,13 @@ def _claude_code(
     stem = PurePosixPath(checkpoint.transcript.parts[0].name).stem
     session = session or (stem if _SESSION.fullmatch(stem) else None)
     first = word(str(folder / paths[0]))
+    if _is_of_sub_agent(checkpoint.transcript.parts[0]):
+        yield from _look(
+            "this is what a sub-agent did, and claude resumes whole sessions only", folder / paths[0]
+        )
+        return
     if session is None:
-        yield f"the session is in {first}; it has no id that `claude --resume` could be given"
+        yield from _look("this session has no id that claude could be told to resume", folder / paths[0])
         return
     yield _AS_IT_IS
     path = _path(checkpoint)
@@ -97,7 +111,7 @@ def _claude_code(
         target = '"$project"'
         begin = f"project={_PROJECTS}/\"$(pwd -P | sed 's/[^A-Za-z0-9]/-/g')\" && mkdir -p {target}"
     elif len(slug) > _LONGEST_SLUG:
-        yield "# Claude Code itself names the folder of this project: start and end `claude` there once"
+        yield "# Claude Code itself names the folder of this project: start and end claude there once"
         target = '"$project"'
         begin = f"project=$(ls -td {_PROJECTS}/{slug[:_LONGEST_SLUG]}-* | head -n 1) && mkdir -p {target}"
     else:
@@ -147,6 +161,18 @@ def _session(transcript: Transcript) -> str | None:
     return found if found is not None and _SESSION.fullmatch(found) else None
 
 
+def _is_of_sub_agent(part: TranscriptPart) -> bool:
+    """Whether nothing in it is of the session itself, whose id all the same stands in it."""
+    if _AGENT.fullmatch(PurePosixPath(part.name).name):
+        return True
+    turns = (
+        item.get("isSidechain") is True
+        for item in part.items
+        if isinstance(item, dict) and item.get("type") in ("user", "assistant")
+    )
+    return next(turns, False) and all(turns)
+
+
 def _is_rollout(transcript: Transcript) -> bool:
     """Codex reads no flat ones any more."""
     head = next(islice(transcript.parts[0].items, 1), None)
@@ -158,8 +184,10 @@ def _codex(checkpoint: Checkpoint, file: Path, session: str) -> Iterator[str]:
     head = next(islice(checkpoint.transcript.parts[0].items, 1), None)
     started = get_dialect("codex").facts(head).at or checkpoint.created_at
     found = _ROLLOUT.fullmatch(file.name)
+    if found and found[4] != session:
+        found = None  # codex looks for the id in the name
     name = file.name if found else f"rollout-{started:%Y-%m-%dT%H-%M-%S}-{session}.jsonl"
-    day = "/".join(found.groups()) if found else f"{started:%Y/%m/%d}"
+    day = "/".join(found.groups()[:3]) if found else f"{started:%Y/%m/%d}"
     target = f'"${{CODEX_HOME:-$HOME/.codex}}"/sessions/{day}'
     yield _AS_IT_IS
     path = _path(checkpoint)
@@ -173,7 +201,7 @@ def _elsewhere(checkpoint: Checkpoint) -> Iterator[str]:
     """Where to be, where the checkpoint does not name a folder that a shell here could go to."""
     named = checkpoint.workspace.path or ""
     known = named and not contains_placeholder(named)
-    where = f"which was {shorten(named, 200)!r}" if known else "which the checkpoint does not name"
+    where = f"which was {word(shorten(named, 200))}" if known else "which the checkpoint does not name"
     yield f"# do this in the folder of the project, {where}"
 
 

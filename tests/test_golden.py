@@ -104,7 +104,7 @@ def test_a_bundle_of_version_1_is_migrated_and_what_it_held_is_kept(setup: Setup
         into = tmp_path / f"out{number}"
         done = restore(run, setup, into=into, at=1, accept=("age",))
         assert done.report.migrations == ("v1_to_v2",)
-        assert json.loads((into / "checkpoint.v1.json").read_bytes()) == rows[number]
+        assert json.loads((into / "original" / "checkpoint.json").read_bytes()) == rows[number]
         restored = json.loads((into / "checkpoint.json").read_bytes())
         migrated = json.loads(expected[number])
         for name in ("run_id", "task_id", "objective", "iteration", "created_at", "checkpoint_at"):

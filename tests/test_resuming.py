@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
+import shutil
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -13,6 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from archiver import handover
 from archiver.model import Checkpoint, Items, Transcript, TranscriptPart, Workspace
 from archiver.report_text import _code
 from archiver.resuming import GoingOn, going_on
@@ -63,8 +66,11 @@ def copied(found: GoingOn) -> str:
     return "\n".join(lines)
 
 
-def follow(found: GoingOn, home: Path, at: Path) -> list[str]:
-    """Run the copied steps in bash, with a harness that says where it was started and with what."""
+SHELLS = [shell for shell in ("bash", "dash", "sh", "zsh") if shutil.which(shell)]
+
+
+def follow(found: GoingOn, home: Path, at: Path, shell: str = "bash") -> list[str]:
+    """Run the copied steps in a shell, with a harness that says where it was started and with what."""
     tools = home / "bin"
     tools.mkdir(parents=True, exist_ok=True)
     for name in ("claude", "codex"):
@@ -72,7 +78,7 @@ def follow(found: GoingOn, home: Path, at: Path) -> list[str]:
         (tools / name).chmod(0o755)
     environment = {"PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(home), "LC_ALL": "C.UTF-8"}
     done = subprocess.run(
-        ["bash", "-c", f"set -eu\n{copied(found)}"], cwd=at, env=environment, capture_output=True, text=True
+        [shell, "-c", f"set -eu\n{copied(found)}"], cwd=at, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     return (home / "said").read_bytes().decode().split("\0")[:-1]
@@ -92,11 +98,14 @@ HOSTILE = {
     "an accent and beyond": "é😀",
     "a tab and a return": "a\tb\rc",
     "no break": "a\u00a0b\u2028c",
+    "a quote and a command behind a line end": "\n';touch pwned;#",
+    "percent signs and an event": "\r100%d!!%",
 }
 
 
+@pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
-def test_a_session_of_claude_code_goes_where_it_is_looked_for(tmp_path: Path, name: str) -> None:
+def test_a_session_of_claude_code_goes_where_it_is_looked_for(tmp_path: Path, name: str, shell: str) -> None:
     project = tmp_path / "w" / name
     project.mkdir(parents=True)
     folder = tmp_path / "out's\n" / "transcript"
@@ -107,7 +116,7 @@ def test_a_session_of_claude_code_goes_where_it_is_looked_for(tmp_path: Path, na
     handed_over(folder, checkpoint)
     home = tmp_path / "home"
     found = steps(checkpoint, folder)
-    said = follow(found, home, tmp_path)
+    said = follow(found, home, tmp_path, shell)
     assert said == [str(project), "--resume", SESSION]
     (place,) = (home / ".claude" / "projects").iterdir()
     copies = sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file())
@@ -159,11 +168,70 @@ def test_a_path_that_claude_code_shortens(tmp_path: Path) -> None:
 )
 def test_a_session_id_is_never_an_option_or_a_path(session: str) -> None:
     for checkpoint in (claude(session, "/srv/x", "-x.jsonl"), codex(session, "/srv/x")):
-        (step,) = steps(checkpoint).steps
-        assert "resume" not in step.replace("`claude --resume`", "")
-        assert "pwned" not in step
+        found = steps(checkpoint).steps
+        assert found[-1].startswith("cat -v /out/transcript/")
+        assert not [step for step in found if "--resume" in step or "codex resume" in step or "pwned" in step]
     # The file's own name is an id too.
     assert steps(claude(session, "/srv/x")).steps[-1] == f"cd /srv/x && claude --resume {SESSION}"
+
+
+@pytest.mark.parametrize("dialect", ["anthropic-messages", "openai-chat", "openai-responses", "opaque"])
+def test_every_dialect_ends_with_a_command(tmp_path: Path, dialect: str) -> None:
+    item = {"type": "message", "role": "user", "content": "x\u009b2J\u202e"}
+    parts = (TranscriptPart(name="it's.jsonl", items=Items.of([item])),)
+    checkpoint = claude(None, "/srv/x").model_copy(
+        update={"transcript": Transcript(dialect=dialect, parts=parts)}
+    )
+    (tmp_path / "it's.jsonl").write_text(json.dumps(item, ensure_ascii=False))
+    comment, command = steps(checkpoint, tmp_path).steps
+    assert comment.startswith("# ")
+    done = subprocess.run(["sh", "-c", command], capture_output=True, check=True)
+    assert b"message" in done.stdout
+    assert done.stdout.isascii()
+
+
+def test_without_a_transcript_the_state_is_what_goes_on() -> None:
+    empty = claude(SESSION, "/srv/x").model_copy(update={"transcript": Transcript()})
+    assert going_on(empty, Path("/out/transcript"), ()).steps[-1] == "cat -v /out/checkpoint.json"
+
+
+@pytest.mark.parametrize("name", ["agent-a1b2.jsonl", f"{SESSION}/subagents/agent-1.jsonl", "renamed.jsonl"])
+def test_what_a_sub_agent_did_is_no_session_to_resume(name: str) -> None:
+    item = {
+        "type": "user",
+        "uuid": "u",
+        "sessionId": SESSION,
+        "isSidechain": True,
+        "message": {"role": "user"},
+    }
+    part = TranscriptPart(name=name, items=Items.of([{"type": "summary"}, item, item]))
+    checkpoint = claude(SESSION, "/srv/x").model_copy(
+        update={"transcript": Transcript(dialect="claude-code", parts=(part,))}
+    )
+    assert steps(checkpoint).steps[-1] == f"cat -v /out/transcript/{name}"
+    own = part.model_copy(update={"items": Items.of([item, item | {"isSidechain": False}])})
+    mixed = checkpoint.model_copy(update={"transcript": Transcript(dialect="claude-code", parts=(own,))})
+    resumes = steps(mixed).steps[-1] == f"cd /srv/x && claude --resume {SESSION}"
+    assert resumes is (name == "renamed.jsonl")
+
+
+def test_codex_finds_the_session_where_it_keeps_them_and_by_its_id(tmp_path: Path) -> None:
+    folder = tmp_path / "transcript"
+    for stated, kept in ((SESSION, True), ("another-id", False)):
+        name = f"rollout-2025-12-31T23-59-59-{SESSION}.jsonl"
+        checkpoint = codex(stated, str(tmp_path))
+        part = checkpoint.transcript.parts[0].model_copy(update={"name": name})
+        checkpoint = checkpoint.model_copy(update={"transcript": Transcript(dialect="codex", parts=(part,))})
+        handed_over(folder, checkpoint)
+        found = steps(checkpoint, folder)
+        home, kept_in = tmp_path / "home", tmp_path / f"codex home {kept}"
+        begin = GoingOn((f"export CODEX_HOME='{kept_in}'", *found.steps))
+        assert follow(begin, home, tmp_path) == [str(tmp_path), "resume", stated]
+        (file,) = [path for path in kept_in.rglob("*") if path.is_file()]
+        day = "2025/12/31" if kept else "2026/01/02"
+        assert str(file.parent) == str(kept_in / "sessions" / day)
+        assert file.name.endswith(f"-{stated}.jsonl")
+        assert not (home / ".codex").exists()
 
 
 def test_a_session_of_codex(tmp_path: Path) -> None:
@@ -214,12 +282,58 @@ def test_what_lies_in_the_run_s_own_folder_is_told_of(tmp_path: Path) -> None:
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",))))
 @example("\x1b'\\")
 @example("\u202e9")
+@example("-n\t")
+@example("\t%s%%\\!")
+@example("\n';touch pwned;#")
+@example("a\n")
+@example("\n';touch pwned;#\n")
 @example(os.fsdecode(b"\xff'8"))
-def test_a_word_is_read_back_by_a_shell(text: str) -> None:
+def test_a_word_is_read_back_by_every_shell(text: str) -> None:
     shown = word(text)
-    assert shown.isprintable() or "\u00a0" in shown or all(c.isprintable() or c.isspace() for c in shown)
-    done = subprocess.run(["bash", "-c", f"printf %s {shown}"], capture_output=True)
-    assert done.stdout == os.fsencode(text)
+    assert shown.isprintable()
+    for shell in SHELLS:
+        done = subprocess.run([shell, "-c", f"printf '%s|' {shown}"], capture_output=True, cwd="/")
+        read = os.fsencode(text) + b"|"
+        if text.endswith("\n") and shell in ("dash", "sh"):
+            assert done.stdout.count(b"|") == 1  # another word, but one, of which nothing is done
+            assert (done.returncode, done.stderr) == (0, b"")
+        else:
+            assert done.stdout == read
+
+
+def test_a_comment_is_nothing_to_a_prompt_that_knows_no_comments(tmp_path: Path) -> None:
+    """zsh takes a comment for a command unless told otherwise, and so does bash when told so."""
+    cwd = "~/x';$(touch pwned)`touch pwned`"
+    found = [
+        *steps(claude(SESSION, cwd)).steps[:2],
+        *(steps(checkpoint).steps[0] for checkpoint in (claude(None, None, "-x.jsonl"), codex("a/../b"))),
+        steps(claude(SESSION, f"/{'y' * 300}")).steps[1],
+        handover._FIRST[0],
+    ]
+    assert all(step.startswith("# ") for step in found)
+    _, said = at_a_prompt("\n".join(found), tmp_path)
+    assert said.count("#: command not found") == len(found), said
+    assert not list(tmp_path.iterdir())
+
+
+def at_a_prompt(text: str, folder: Path) -> tuple[str, str]:
+    """What bash prints, and says, when this is typed at its prompt."""
+    done = subprocess.run(
+        ["bash", "--norc", "--noprofile", "-i", "+O", "interactive_comments"],
+        input=f"PS1=\n{text}\n",
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={"PATH": os.environ["PATH"], "HOME": str(folder), "HISTFILE": "", "LC_ALL": "C.UTF-8"},
+    )
+    return done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("text", ["it's !!\there", "a!b'c!d", "\x07!touch pwned", "\n';touch pwned;#"])
+def test_a_word_is_read_back_at_a_prompt(text: str, tmp_path: Path) -> None:
+    out, _ = at_a_prompt(f"printf '%s|' {word(text)}", tmp_path)
+    assert out == f"{text}|"
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_word_that_can_be_printed_is_quoted_as_ever() -> None:

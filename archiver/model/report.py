@@ -42,7 +42,8 @@ class OpenEffect(Frozen):
     result: str = ""
     """What was recorded of an answer, as JSON text, cut."""
     resolve: str
-    """The flag that decides on it, as a shell reads it, before `=done` or `=not-done`."""
+    """The flag that decides on it, as a shell reads it, before `=done` or `=not-done`. It has the key, or
+    `sha256:` and the digest of a key that no command could hold."""
 
 
 class TakenOver(Frozen):
@@ -80,6 +81,9 @@ class RestoreReport(Frozen):
     seq: int
     newest: int
     record: Record
+    flags: tuple[str, ...] = ()
+    """Options of this call that name the configuration, the store and the keys, as a shell reads them: the
+    commands of the report have them."""
     chain: str = "verified"
     """`verified`, or `verified up to N` where what comes after record N does not hold together."""
     writer: str
@@ -129,6 +133,7 @@ class RestoreReport(Frozen):
     """Where in the state a value holds a placeholder, as `effects[0].arguments`: it must not be used."""
     folder: str | None = None
     next_steps: tuple[str, ...] = ()
+    """Commands for a shell and comments; the last one is the command to go on with."""
 
     @property
     def exit_code(self) -> int:
@@ -136,5 +141,7 @@ class RestoreReport(Frozen):
         return max((blocker.exit_code for blocker in self.blockers), default=0)
 
     def as_document(self) -> dict[str, JsonValue]:
-        """The report as JSON, with the exit code it stands for."""
-        return {**self.document(), "exit_code": self.exit_code}
+        """The report as JSON, with the exit code it stands for; what to do next stands last."""
+        document = self.document()
+        steps = document.pop("next_steps")
+        return {**document, "exit_code": self.exit_code, "next_steps": steps}

@@ -165,6 +165,12 @@ def test_the_report_follows_its_schema(hostile: Path) -> None:
     schema = json.loads(schemas.text("v2/report"))
     Draft202012Validator.check_schema(schema)
     document = json.loads((hostile / "report.json").read_text())
+    assert list(document)[-1] == "next_steps"
+    assert (
+        (hostile / "report.json")
+        .read_text()
+        .endswith(json.dumps(document["next_steps"][-1], ensure_ascii=False) + "\n  ]\n}\n")
+    )
     Draft202012Validator(schema).validate(document)
     assert set(schema["properties"]) == set(document)
     assert document["exit_code"] == 0
@@ -280,8 +286,9 @@ def test_a_claim_stands_although_the_folder_could_not_appear(
         return made
 
     monkeypatch.setattr(claiming, "claim", then_taken)
-    with pytest.raises(AlreadyExistsError, match="was taken over all the same, with record 2"):
+    with pytest.raises(AlreadyExistsError, match="was taken over all the same, with record 2") as caught:
         handed_over(saved, into, claim=True)
+    assert caught.value.details["claimed"] == 2
     assert Catalog(saved).numbers(RUN) == [1, 2]
 
 

@@ -81,7 +81,7 @@ def test_a_file_of_conversations_keeps_its_form(setup: Setup, tmp_path: Path, li
         ]
         assert [one.get("tool_call_id") for one in new] == [one.get("tool_call_id") for one in old]
     (step,) = restored.report.next_steps
-    assert step.startswith(f"{tmp_path / 'out' / 'transcript' / 'file'} holds many conversations: ")
+    assert step == "# of these conversations, send the one that goes on with its next request"
 
 
 def test_a_run_that_died_in_a_call_can_go_on(setup: Setup, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_run_that_died_in_a_call_can_go_on(setup: Setup, tmp_path: Path) -> No
     back = json.loads(handed_over(restored, tmp_path / "out"))
     assert back["messages"][:-1] == died
     file = tmp_path / "out" / "transcript" / "file"
-    assert restored.report.next_steps == (f"send the messages of {file} with the next request",)
+    assert restored.report.next_steps == ("# send these messages with the next request", f"cat -v {file}")
     assert back["messages"][-1]["tool_call_id"] == died[-2]["tool_calls"][1]["id"]
     original = json.loads((tmp_path / "out" / "original" / "transcript" / "file").read_bytes())
     assert original["messages"] == died
