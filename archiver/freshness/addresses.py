@@ -24,7 +24,8 @@ _NEVER = tuple(
     )
 )
 """Link-local addresses, those at which clouds hand out credentials, and what is no single host."""
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_HOLD_IPV4 = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48", "::ffff:0:0:0/96", "::/96")))
+"""Addresses whose last 32 bits are one of IPv4, to some machine on the way: NAT64, and two old forms."""
 
 
 def safe_addresses(place: Target, deadline: float) -> list[str]:
@@ -47,7 +48,7 @@ def _inner(
 ) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     """The IPv4 address that one of IPv6 stands for, where it does."""
     if isinstance(address, ipaddress.IPv6Address):
-        if address in _NAT64:
+        if any(address in net for net in _HOLD_IPV4) and int(address) > 1:  # those two are of IPv6 itself
             return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
         return address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1] or address
     return address

@@ -14,7 +14,7 @@ from archiver.freshness import git, git_dirty, git_worktree
 from archiver.freshness.git import Repository
 from archiver.freshness.git_dirty import GitDirtyProbe
 
-from .repos import Repo, context
+from .repos import Repo, context, hostile
 
 PROBE = GitDirtyProbe()
 Change = Callable[[Repo], object]
@@ -213,3 +213,32 @@ def test_a_file_that_git_reads_whole_is_held_to_a_limit(repo: Repo, monkeypatch:
     with (repo.folder / ".gitignore").open("wb") as file:
         file.truncate(90 << 20)
     assert PROBE.judge(captured, context(repo.folder)).evidence.startswith("cannot be compared")
+
+
+@pytest.mark.parametrize("kind", ["inner", "module"])
+def test_hostile_repositories_inside_execute_nothing(repo: Repo, tmp_path: Path, kind: str) -> None:
+    marker = tmp_path / "marker"
+    repo.git("update-index", "--assume-unchanged", "file.txt")
+    if kind == "module":
+        submodule(repo)
+        inside = Repo.__new__(Repo)
+        inside.folder = repo.folder / "module"
+        (inside.folder / ".git").unlink()
+        (repo.folder / ".git" / "modules" / "module").rename(inside.folder / ".git")
+        inside.git("config", "--unset", "core.worktree")
+    else:
+        inside = Repo(repo.folder / "inner")
+        inside.commit("inside")
+    hostile(inside, marker)
+    hostile(repo, marker)
+    write(repo, "x", f"{kind}/file.txt")
+    marker.unlink(missing_ok=True)
+    captured = PROBE.capture(context(repo.folder))
+    assert isinstance(captured, dict)
+    assert any(name.startswith(kind) for name in captured["files"])
+    assert PROBE.judge(captured, context(repo.folder)).state == "FRESH"
+    assert not marker.exists()
+    subprocess.run(
+        ["git", "status"], cwd=inside.folder, env={**os.environ, "HOME": str(tmp_path)}, check=False
+    )
+    assert marker.exists()  # so the silence above proves something

@@ -256,6 +256,7 @@ def test_nobody_listening_is_no_answer() -> None:
         "169.254.169.254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1",
         "fd00:ec2::254", "fe80::1", "0.0.0.0", "::", "100.100.100.200", "168.63.129.16",  # noqa: S104 - asked, not bound
         "224.0.0.1", "ff02::1", "255.255.255.255",
+        "::a9fe:a9fe", "64:ff9b:1::a9fe:a9fe", "::ffff:0:a9fe:a9fe",
     ],
 )  # fmt: skip
 def test_addresses_that_hand_out_credentials_are_never_asked(
