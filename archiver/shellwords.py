@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterable
 
 
 def word(text: str) -> str:
@@ -27,6 +28,16 @@ def word(text: str) -> str:
 def run_word(run: str) -> str:
     """A run id as the last word of a command: nothing that begins with a dash is taken for an option."""
     return f"-- {word(run)}" if run.startswith("-") else word(run)
+
+
+def command(program: str, run: str, options: Iterable[str]) -> str:
+    """A command about a run, whose options are words of a shell already.
+
+    The run stands before them, so that none of them seems to take it for its value; a run that begins with a
+    dash stands behind all of them, where none is an option.
+    """
+    words = [program, *options, run_word(run)] if run.startswith("-") else [program, word(run), *options]
+    return " ".join(words)
 
 
 def _shown(character: str) -> str:

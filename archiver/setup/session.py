@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from archiver.shellwords import word
 
 if TYPE_CHECKING:
     from archiver.redact import Redactor
@@ -17,6 +20,9 @@ class Session:
 
     command: str = ""
     """The command and the names of its options; empty in a program of somebody's own."""
+    flags: tuple[tuple[str, str], ...] = ()
+    """Options of the command, with their values, that name the configuration, the store and the keys: a
+    command that is advised needs them too."""
     within: str = ""
     """The action that all further ones are a part of."""
     tasks: dict[str, str] = field(default_factory=dict)
@@ -34,3 +40,7 @@ class Session:
     redactor: Redactor | None = None
     """What texts are redacted with, once it was needed."""
     lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def words(self, known: Collection[str] = ()) -> tuple[str, ...]:
+        """The flags as words of a shell; of a command that does not know all of them, those that it knows."""
+        return tuple(f"{name} {word(value)}" for name, value in self.flags if not known or name in known)
