@@ -26,7 +26,11 @@ MAX_EVIDENCE = 1500
 """Characters of evidence, and of a remedy."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
-_RESERVED = frozenset({"effects", "rollback"})
+OTHERS = "others"
+"""What captures of a record are judged under whose names no probe can have, or that are too many."""
+MAX_FOREIGN = 32
+"""Probes that this version does not know, each with a verdict of its own."""
+_RESERVED = frozenset({"effects", "rollback", OTHERS})
 """Words that `--accept` takes for something that no probe judges."""
 _own: dict[str, Probe] = {}
 
@@ -102,16 +106,29 @@ def judge_all(
     policy = policy or Policy()
     asked = {probe.name: probe for probe in (all_probes() if probes is None else probes)}
     accepted = frozenset(accept)
-    known = asked.keys() | captured.keys() | policy.probes.keys()
+    named = _named(captured, asked.keys() | policy.probes.keys())
+    left = len(captured) - len(named)
+    known = asked.keys() | named.keys() | policy.probes.keys() | ({OTHERS} if left else set())
     if strange := sorted(accepted - known):
         raise UsageError(
             f"there is no probe {', '.join(map(repr, strange))} to accept",
             remedy=f"--accept takes one of: {', '.join(sorted(known))}",
         )
-    verdicts = _judge(captured, context, asked, known)
+    verdicts = [*_judge(named, context, asked, known - {OTHERS} if left else known)]
+    if left:
+        said = f"the record holds {left} more captures, of no probe that this version could ask"
+        verdicts.append(_unknown(OTHERS, said, "restore with the release that saved it"))
     return FreshnessReport.of(
         (v.model_copy(update={"accepted": True}) if v.probe in accepted else v for v in verdicts), policy
     )
+
+
+def _named(captured: Mapping[str, JsonValue], known: Collection[str]) -> dict[str, JsonValue]:
+    """The captures of known probes, and the first of those that other probes could have made."""
+    others = sorted(name for name in captured if name not in known)
+    others = [name for name in others if _NAME.fullmatch(name) and name not in _RESERVED]
+    own = [name for name in captured if name in known]
+    return {name: captured[name] for name in (*own, *others[:MAX_FOREIGN])}
 
 
 def _judge(

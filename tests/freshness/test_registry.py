@@ -28,7 +28,7 @@ from archiver.freshness import (
     unregister,
 )
 from archiver.freshness.age import AgeProbe, span
-from archiver.freshness.registry import MAX_CAPTURE, MAX_CAPTURED, MAX_EVIDENCE
+from archiver.freshness.registry import MAX_CAPTURE, MAX_CAPTURED, MAX_EVIDENCE, MAX_FOREIGN
 from archiver.model import JsonValue
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -237,6 +237,26 @@ def test_names_in_the_record_that_this_version_does_not_know_are_unknown() -> No
     moon = next(v for v in report.verdicts if v.probe == "moon_phase")
     assert (moon.state, moon.evidence) == ("UNKNOWN", "this version has no such probe")
     assert report.state == "UNKNOWN"
+
+
+def test_names_that_no_probe_can_have_do_not_pass_for_others() -> None:
+    strange = {"rollback": 1, "effects": 1, "\x1b[31m": 1, "a b": 1, "": 1, "x" * 65: 1}
+    report = judge_all({**strange, "mine": 1}, context(), ["others"], probes=[])
+    assert [verdict.probe for verdict in report.verdicts] == ["mine", "others"]
+    assert report.verdicts[1].evidence.startswith("the record holds 6 more captures")
+    assert (report.verdicts[1].state, report.verdicts[1].accepted) == ("UNKNOWN", True)
+    with pytest.raises(UsageError):
+        judge_all({}, context(), ["others"], probes=[])
+
+
+def test_a_record_of_very_many_probes_is_told_in_few_lines() -> None:
+    many: dict[str, JsonValue] = {f"probe_{number}": 1 for number in range(5000)}
+    report = judge_all(many, context(), policy=Policy(probes={"probe_4999": "block"}), probes=[])
+    assert len(report.verdicts) == MAX_FOREIGN + 2
+    assert report.blockers == ("probe_4999",)
+    assert "others" in report.warnings
+    alone = judge_all({}, context(), policy=Policy(probes={"others": "block"}), probes=[])
+    assert alone.blockers == ("others",)
 
 
 def test_what_a_record_does_not_hold_is_unknown() -> None:
