@@ -132,6 +132,7 @@ class _Look:
         witnessed = Witnessed(self._setup, self._now)
         for head in witnessed.vanished(newest):
             if head.error is None:
+                newest[head.run] = head.seq
                 yield from self._run(head.run, self._one_by_one)
             else:
                 yield Finding(layout.records_prefix(head.run), head.run, error=head.error)

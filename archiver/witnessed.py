@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from archiver import rollback
 from archiver.catalog import Catalog, Head
-from archiver.errors import ArchiverError
+from archiver.errors import ArchiverError, StoreError
 
 if TYPE_CHECKING:
     from archiver.setup import Setup
@@ -72,7 +72,8 @@ class Witnessed:
         except ArchiverError as error:
             self._unread.append((head.run, error))
             return head
-        if sight.glance(head, self._now) is None:
+        damaged = head.error is not None and not isinstance(head.error, StoreError)
+        if not damaged and sight.glance(head, self._now) is None:
             return head
         try:
             head = self._catalog.newest_of(head.run) or head

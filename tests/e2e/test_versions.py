@@ -33,6 +33,7 @@ from archiver.rekey import rekey
 from archiver.setup import Setup, initialise, open_setup
 from archiver.store import ObjectVersion, Versioned
 from archiver.verify import Finding, verify
+from archiver.witnessed import Witnessed
 from e2e.rekeying import Counting, only, to
 
 REGION = "us-east-1"
@@ -185,6 +186,34 @@ def test_a_run_that_is_hidden_altogether_goes_on(place: Place) -> None:
     assert notes(place.setup) == ["one", "two", "three"]
     assert len(Catalog(place.setup).chain(RUN).warnings) == 3
     assert place.save(note="four").seq == 4
+
+
+def test_a_list_goes_by_what_is_there_unless_more_was_seen(place: Place) -> None:
+    """Then it looks for the versions: what is hidden or overwritten is no roll-back."""
+    place.save("other")
+
+    def listed() -> list[tuple[str, int, str | None]]:
+        witnessed = Witnessed(place.setup, datetime.now(UTC))
+        heads = list(witnessed.heads(Catalog(place.setup).heads()))
+        heads += witnessed.vanished({head.run for head in heads})
+        return sorted((head.run, head.seq, head.error and str(head.error)) for head in heads)
+
+    whole = [("other", 1, None), (RUN, 3, None)]
+    assert listed() == whole
+    place.put(record(3), place.get(record(2)))
+    assert listed() == whole
+    place.hide(record(3))
+    assert listed() == whole
+    for seq in (1, 2):
+        place.hide(record(seq))
+    assert listed() == whole
+    found = [finding for finding in verify(place.setup) if finding.run == RUN]
+    assert all(finding.ok for finding in found)
+    assert [finding.seq for finding in found if finding.object.startswith("bundles/")] == [1, 2, 3]
+    place.remove_for_good(record(3))
+    ((_, seq, error),) = [one for one in listed() if one[0] == RUN]
+    assert seq == 2
+    assert "was rolled back or its end removed" in str(error)
 
 
 def test_an_overwritten_and_hidden_record_is_the_first(place: Place) -> None:
