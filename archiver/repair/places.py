@@ -57,6 +57,8 @@ class Plan:
     sound: set[int] = field(default_factory=set)
     unreasoned: set[int] = field(default_factory=set)
     """Items whose reasoning goes."""
+    unsealed: set[int] = field(default_factory=set)
+    """Items of whose reasoning that goes of which the seal is destroyed."""
     dangling: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
     """Ids that an item links to and that no item has."""
     gone: dict[str, str | None] = field(default_factory=dict)
@@ -67,6 +69,8 @@ class Plan:
     """Items in a role that nobody knows."""
     ids: dict[int, str | None] = field(default_factory=dict)
     """New ids for items; None where the item goes."""
+    unbound: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Ids that an item, or what stands in it, loses."""
     calls: dict[int, list[Renamed]] = field(default_factory=lambda: defaultdict(list))
     results: dict[int, list[Renamed]] = field(default_factory=lambda: defaultdict(list))
     """Calls and results in an item that get a new id."""
@@ -141,7 +145,7 @@ def _take(problem: Problem, made: Plan, unanswered: set[tuple[int, str]], homes:
     elif problem.code in ("empty_text", "bad_text"):
         made.sound.add(problem.item)
     elif problem.code in _UNREASONED:
-        made.unreasoned.add(problem.item)
+        (made.unsealed if problem.code == "broken_seal" else made.unreasoned).add(problem.item)
     elif problem.code in ("bad_role", "bad_order"):
         (made.roles if problem.code == "bad_role" else made.note).add(problem.item)
     elif problem.path is not None:
@@ -155,6 +159,8 @@ def _take_link(problem: Problem, ref: str, made: Plan) -> None:
         made.dangling[problem.item].append(ref)
     elif problem.code == "parent_cycle":
         made.cycles[problem.item] = ref
+    elif problem.code == "bound_id":
+        made.unbound[problem.item].add(ref)
     elif problem.code == "duplicate_id":
         made.ids[problem.item] = None if problem.again else line_id(ref, problem.item)
 

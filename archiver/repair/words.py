@@ -29,6 +29,7 @@ _ACTIONS: Final = {
     "parent_cycle": ("relinked", "the line led back to itself, and now follows the one before it"),
     "duplicate_call": ("renamed", "the second call and its result got an id of their own"),
     "duplicate_id": ("renamed", "the second line got an id of its own"),
+    "bound_id": ("dropped", "the id, by which the provider would ask for the reasoning that went"),
     "bad_order": ("added", "a message that speaks for the lost beginning"),
     "lone_reasoning": ("dropped", "reasoning without what followed it, which the provider refuses"),
     "foreign_reasoning": ("dropped", "reasoning of another provider, which this one refuses"),

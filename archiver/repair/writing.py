@@ -80,7 +80,12 @@ class Writer:
             item = change(index, item)
             if item is None:
                 return None
-        return self._dialect.without_reasoning(item) if index in self._plan.unreasoned else item
+        if index in self._plan.unsealed and index not in self._plan.unreasoned:
+            kept = self._dialect.without_broken_seals(item)
+            if kept is not item:
+                return kept
+        gone = index in self._plan.unreasoned or index in self._plan.unsealed
+        return self._dialect.without_reasoning(item) if gone else item
 
     def _answered(self, index: int, item: Any) -> Any | None:
         """The item without results that go and with those that come, and with sound texts."""
@@ -99,6 +104,8 @@ class Writer:
             item = dialect.with_sound_role(item)
         if item is not None and index in plan.ids:
             item = dialect.renamed(item, plan.ids[index])
+        if item is not None and index in plan.unbound:
+            item = dialect.without_ids(item, plan.unbound[index])
         # From the last to the first: one that has its new id is counted no more.
         for old, occurrence, new in sorted(plan.results.get(index, ()), key=_last_first):
             item = dialect.renamed_result(item, old, new or old, occurrence)

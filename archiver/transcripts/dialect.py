@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, Protocol
@@ -114,6 +114,7 @@ class Problem:
         "too_large",
         "changed_reasoning",
         "duplicate_id",
+        "bound_id",
         "parent_cycle",
         "unsupported_version",
     ]
@@ -122,7 +123,7 @@ class Problem:
     call_id: str | None = None
     ref: str | None = None
     """Of a `dangling_parent`: the id that leads nowhere, of a `parent_cycle`: the one that leads back to the
-    item; `relinked(item, {ref: None})` mends it. Of a `duplicate_id`: the id.
+    item; `relinked(item, {ref: None})` mends it. Of a `duplicate_id` or `bound_id`: the id.
     """
     home: int | None = None
     """The item of its call, of a `misplaced_result`."""
@@ -171,6 +172,14 @@ class DialectDefaults:
 
     def numbered(self, item: Any, before: Any) -> Any:
         """The item with a number beyond that of the item before it, in a format that numbers its items."""
+        return item
+
+    def without_ids(self, item: Any, ids: Collection[str]) -> Any:
+        """The item without ids of its own, where they are these."""
+        return item
+
+    def without_broken_seals(self, item: Any) -> Any | None:
+        """The item without reasoning whose seal is destroyed, where it holds other reasoning as well."""
         return item
 
     def renamed(self, item: Any, new_id: str | None) -> Any | None:
@@ -257,6 +266,12 @@ class Dialect(Protocol):
 
     def numbered(self, item: Any, before: Any) -> Any:
         """The item with a number beyond that of the item before it."""
+
+    def without_ids(self, item: Any, ids: Collection[str]) -> Any:
+        """The item without these ids."""
+
+    def without_broken_seals(self, item: Any) -> Any | None:
+        """The item without reasoning whose seal is destroyed; the same object where all of it has to go."""
 
     def renamed(self, item: Any, new_id: str | None) -> Any | None:
         """The item with another id of its own."""

@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from archiver.safetext import one_line
+
 
 def safe_name(name: str) -> str:
     """A relative name with control, invisible and undecodable characters as `%XX` bytes, and `%` as `%25`.
@@ -28,8 +30,8 @@ def _escaped(character: str) -> str:
 
 
 def shown(path: Path | str) -> str:
-    """A path for a message: nothing in it can steer a terminal."""
-    return safe_name(os.fspath(path))
+    """A path for a message, as it was given: nothing in it can steer a terminal."""
+    return one_line(os.fspath(path))
 
 
 def unique(names: Iterable[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -13,6 +13,7 @@ from archiver.transcripts.dialect import Blob, Call, DialectDefaults, Path, Resu
 from archiver.transcripts.places import at, put
 from archiver.transcripts.responses_checks import with_sound_role, with_sound_text
 from archiver.transcripts.responses_items import REASONING, RESULTS, kind_of, result_id
+from archiver.transcripts.responses_sealed import is_broken
 
 Change = Callable[[Any], Any | None]
 """Gives the changed Responses item, the same object, or None where it goes."""
@@ -87,6 +88,12 @@ class ResponsesDialect(DialectDefaults):
         """An item needs no id, and one that the provider did not give it would refuse: there is none then."""
         return self._changed(item, lambda one: None if new_id is None else edits.without_id(one))
 
+    def without_broken_seals(self, item: Any) -> Any | None:
+        return self._changed(item, lambda one: None if _is_broken_thought(one) else one)
+
+    def without_ids(self, item: Any, ids: Collection[str]) -> Any:
+        return self._changed(item, lambda one: edits.without_id(one) if _own_id(one) in ids else one)
+
     def with_sound_role(self, item: Any) -> Any | None:
         return self._changed(item, with_sound_role)
 
@@ -118,6 +125,15 @@ class ResponsesDialect(DialectDefaults):
             kept = at(item, place[:-1])
             item = put(item, place[:-1], [*kept[: place[-1]], *kept[place[-1] + 1 :]])
         return item
+
+
+def _is_broken_thought(one: Any) -> bool:
+    return kind_of(one) == REASONING and is_broken(one.get("encrypted_content"))
+
+
+def _own_id(one: Any) -> str:
+    own = one.get("id") if isinstance(one, dict) else None
+    return own if isinstance(own, str) else ""
 
 
 def _answers(one: Any, call_id: str) -> bool:

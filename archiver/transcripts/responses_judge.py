@@ -20,6 +20,7 @@ from archiver.transcripts.dialect import Path, Problem
 from archiver.transcripts.openai_limits import Pictures
 from archiver.transcripts.outcome import is_synthetic
 from archiver.transcripts.pairing import DOUBLED
+from archiver.transcripts.responses_bonds import Bonds
 from archiver.transcripts.responses_checks import item_problems, text_problems
 from archiver.transcripts.responses_edits import blobs
 from archiver.transcripts.responses_items import (
@@ -91,6 +92,7 @@ class ItemsJudge:
         """How often a kind of item with a call id was seen in the transcript's item of now."""
         self._index = -1
         self._sealed: list[Problem] = []
+        self._bonds = Bonds()
         self._pictures = Pictures()
         self._calls_elsewhere = self._results_elsewhere = False
         self.waiting: set[str] = set()
@@ -115,6 +117,7 @@ class ItemsJudge:
             self._index = index
         for problem in item_problems(index, item):
             (self._sealed if problem.code == "broken_seal" else self._found).append(problem)
+        self._bonds.see(index, item, kind)
         if whole:
             self._follow(index, item, kind)
             self._twice(index, item, kind)
@@ -140,6 +143,7 @@ class ItemsJudge:
         self._hanging.clear()
         self._foreign.clear()
         self._sealed.clear()
+        self._bonds = Bonds()
         self._pictures.forget()
 
     def problems(self) -> list[Problem]:
@@ -251,7 +255,7 @@ class ItemsJudge:
         for index in dict.fromkeys(self._foreign):
             detail = "readable reasoning, which OpenAI does not take back"
             self._problem("foreign_reasoning", index, None, detail)
-        self._found += self._sealed
+        self._found += self._bonds.judged(self._sealed)
         self._found += self._pictures.over()
 
     def _unanswered(self, called: str, calls: list[_Call]) -> None:

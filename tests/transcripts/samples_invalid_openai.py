@@ -236,7 +236,7 @@ RESPONSES_WAYS = (
         ("empty_text",),
     ),
     Way(8, "reasoning twice", twice(7), ("duplicate_id",)),
-    Way(9, "destroyed seal", changed(7, encrypted_content="REDACTED"), ("broken_seal",)),
+    Way(9, "destroyed seal", changed(7, encrypted_content="REDACTED"), ("broken_seal", "bound_id")),
     Way(10, "reasoning alone", without(8), ("lone_reasoning",)),
     Way(11, "half a character", changed(10, **said(HALF)), ("bad_text",)),
     Way(12, "too many pictures", responses_pictures, ("too_large", "too_large")),

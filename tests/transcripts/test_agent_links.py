@@ -1,4 +1,4 @@
-"""Links of sub-agents that lead nowhere are mended as in a session, but those of agents that go on from one."""
+"""Links of sub-agents that lead nowhere are mended, but not where an agent goes on from its session."""
 
 from __future__ import annotations
 

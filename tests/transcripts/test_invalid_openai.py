@@ -186,9 +186,12 @@ def test_a_line_that_cannot_be_read_is_found_and_mended(form: str, kind: str, tm
 SHARED = Path(os.environ.get("ARCHIVER_SHARED", Path(__file__).parents[3] / "shared")) / "transcripts"
 INVALID = {
     # A redaction took what only the provider could write, also of the compaction, which cannot go.
-    "codex/02-agentv-0.142.2-enc.jsonl": ({"broken_seal": 65}, {"broken_seal": 1}),
+    "codex/02-agentv-0.142.2-enc.jsonl": ({"broken_seal": 65, "bound_id": 73}, {"broken_seal": 1}),
     # As well, and a person interrupted while the model reasoned.
-    "codex/03-agentv-0.142.5-enc.jsonl": ({"broken_seal": 57, "lone_reasoning": 1}, {"broken_seal": 1}),
+    "codex/03-agentv-0.142.5-enc.jsonl": (
+        {"broken_seal": 57, "lone_reasoning": 1, "bound_id": 139},
+        {"broken_seal": 1},
+    ),
     # Both were killed while two commands ran.
     "codex/04-agentv-0.142.0-ends-open2.jsonl": ({"unanswered_call": 2}, {}),
     "codex/05-agentv-0.140-small-open.jsonl": ({"unanswered_call": 2}, {}),
