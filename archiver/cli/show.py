@@ -18,7 +18,9 @@ from archiver.cli.options import (
 
 if TYPE_CHECKING:
     from archiver.catalog import Chain
+    from archiver.errors import ArchiverError
     from archiver.model import Record
+    from archiver.setup import Setup
 
 
 def show(
@@ -34,20 +36,52 @@ def show(
 ) -> None:
     """Show one run: its newest checkpoint and history.
 
-    Verifies the whole chain of records. In a pipe the last lines have, a checkpoint each: number, kind, saved
-    at, outcome, turn, stored bytes, phase, note.
+    Verifies the whole chain of records, and compares it with what was seen of the run before: where the store
+    has less, or another record, what it has is shown and the exit code is 4.
+
+    In a pipe the last lines have, a checkpoint each: number, kind, saved at, outcome, turn, stored bytes,
+    phase, note.
     """
+    setup = open_for("read", config, store, identity, writers)
+    chain, wrong = _chain(run, setup)
+    _show(chain, setup, tail, as_json)
+    if wrong is not None:
+        raise wrong
+
+
+def _chain(run: str, setup: Setup) -> tuple[Chain, ArchiverError | None]:
+    """The records, and what speaks against them although they hold together."""
+    from datetime import UTC, datetime
+
+    from archiver import rollback
     from archiver.catalog import Catalog
+    from archiver.errors import ArchiverError, NoSuchRunError
+
+    now = datetime.now(UTC)
+    try:
+        sight = rollback.look(run, setup)
+    except ArchiverError as error:
+        return Catalog(setup).chain(run), error
+    try:
+        chain = Catalog(setup).chain(run)
+    except NoSuchRunError as error:
+        raise sight.gone(error, 0, now=now) from None
+    try:
+        sight.judge(chain, remember=False, now=now)
+    except ArchiverError as error:
+        return chain, error
+    return chain, None
+
+
+def _show(chain: Chain, setup: Setup, tail: int, as_json: bool) -> None:
     from archiver.cli import output
     from archiver.cli.text import counted
 
-    setup = open_for("read", config, store, identity, writers)
-    chain = Catalog(setup).chain(run)
     items: list[dict[str, Any]] = []
     if tail:
         from archiver.cli.tail import last_items
 
-        items = last_items(run, setup, tail)
+        items = last_items(chain.run, setup, tail)
     if as_json:
         output.document(
             {

@@ -222,6 +222,12 @@ def test_the_commands(
     document = json.loads(capsys.readouterr().out)
     wrong = [one["run"] for one in document["findings"] if one["state"] == "error"]
     assert wrong == ["a", "b", "c"]
+    assert program.run("archiver", ["show", "a", *flag]) == 4
+    told = capsys.readouterr()
+    assert "1\tcheckpoint" in told.out
+    assert "record 2 was seen" in told.err
+    assert program.run("archiver", ["show", "c", *flag]) == 4
+    assert "it has no record of this run, but record 2 was seen" in capsys.readouterr().err
     assert program.run("archiver", ["verify", "c", *flag]) == 4
     assert "RolledBackError" in capsys.readouterr().out
     for more in ([], ["--newest", "5"], ["--schema", "<2"]):
