@@ -37,7 +37,10 @@ def _address(
     try:
         # Credentials may have to be fetched: that is tried once.
         made = client(
-            service, replace(options, attempts=1), signature_version=signature if signed else UNSIGNED
+            service,
+            replace(options, attempts=1),
+            signature_version=signature if signed else UNSIGNED,
+            defaults_mode="legacy",  # the mode `auto` asks the machine's own service where it runs
         )
         url: str = made.generate_presigned_url(operation, Params=asked, ExpiresIn=_SECONDS, HttpMethod=method)
     except (*FAILURES, RuntimeError, ValueError) as error:

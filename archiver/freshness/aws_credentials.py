@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from archiver.aws import presigned, profiles
 from archiver.aws.options import AwsOptions
 from archiver.freshness import statements
+from archiver.freshness.age import span
 from archiver.freshness.network import place_of
 from archiver.freshness.resources import World
 from archiver.freshness.unasked import Unasked
@@ -28,6 +29,8 @@ _ELSEWHERE: Final = {
     "sso_session": "SSO", "sso_start_url": "SSO", "role_arn": "role",
     "web_identity_token_file": "web identity", "credential_process": "program", "login_session": "login",
 }  # fmt: skip
+CLOCK_SKEW: Final = timedelta(minutes=4)
+"""STS refuses signatures that are older than five."""
 MACHINE: Final = "role of the machine"
 
 
@@ -97,11 +100,22 @@ def identity(profile: str | None, world: World) -> Identity:
     place = place_of(_address(options, signed=True), longest=_LONGEST_SIGNED)
     answer = world.network.ask("GET", place, limit=64 << 10)
     if answer.status in (400, 401, 403):
+        _check_clock(answer.headers.get("date", ""), datetime.now(UTC))
         raise NotAcceptedError(f"STS does not accept these credentials (status {answer.status})")
     account, arn = _ACCOUNT.search(answer.body), _ARN.search(answer.body)
     if account is None or arn is None:
         raise Unasked(f"STS gives no identity (status {answer.status})")
     return Identity(account[1].decode(), _without_session(arn[1].decode()))
+
+
+def _check_clock(stated: str, now: datetime) -> None:
+    """`Unasked` where the two clocks differ: then a signature is refused whosever it is."""
+    there = statements.moment(stated)
+    if there is not None and abs(there - now) > CLOCK_SKEW:
+        raise Unasked(
+            f"STS refuses requests of this machine, whose clock is {span(abs(there - now))} from its own",
+            "set the clock of this machine",
+        )
 
 
 def _address(options: AwsOptions, *, signed: bool) -> str:

@@ -93,8 +93,12 @@ class Repository:
 
     def branch(self) -> str | None:
         """The branch that HEAD names; None when it is detached."""
-        status, out = self._run("symbolic-ref", "--quiet", "--short", "HEAD")
-        return out.decode("utf-8", "replace").strip() or None if status == 0 else None
+        status, out = self._run("symbolic-ref", "--quiet", "HEAD")  # a short name depends on other refs
+        return (
+            out.decode("utf-8", "replace").strip().removeprefix("refs/heads/") or None
+            if status == 0
+            else None
+        )
 
     def tip(self, ref: str) -> str | None:
         """The object that a whole name of a ref, such as `refs/heads/main`, stands for here."""

@@ -110,10 +110,18 @@ def _same(what: str, then: str, now: str | None) -> Finding:
 
 
 def _workspace_python(workspace: Path | None) -> str | None:
-    for venv in (".venv", "venv") if workspace else ():
-        text = _text(Path(workspace or "") / venv / "pyvenv.cfg")
-        if text is not None and (match := _VERSION.search(text)):
-            return match[1]
+    """As the nearest virtual environment states it, of the workspace or around it."""
+    if workspace is None:
+        return None
+    try:
+        around = (workspace, *files.above(workspace))
+    except files.UnreadableError:
+        return None
+    for folder in around:
+        for venv in (".venv", "venv"):
+            text = _text(folder / venv / "pyvenv.cfg")
+            if text is not None and (match := _VERSION.search(text)):
+                return match[1].removesuffix(".final.0")  # as `virtualenv` writes it
     return None
 
 

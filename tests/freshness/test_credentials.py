@@ -252,6 +252,12 @@ def keys(no_aws: None, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         ),
         (identity("999900001111", "arn:aws:sts::999900001111:assumed-role/Deploy/s"), "STALE", "now of"),
         (Answer(403, code="ExpiredToken"), "STALE", "does not accept"),
+        (
+            Answer(403, headers={"Date": "Sun, 01 Mar 2020 10:00:00 GMT"}),
+            "UNKNOWN",
+            "STS refuses requests of this machine, whose clock is",
+        ),
+        (Answer(403, headers={"Date": "soon"}), "STALE", "does not accept"),
         (Answer(500), "UNKNOWN", "gives no identity (status 500)"),
         (Answer(200, body=b"<html>"), "UNKNOWN", "gives no identity"),
         (Answer(302, headers={"Location": "http://127.0.0.1:1/"}), "UNKNOWN", "gives no identity"),
@@ -276,6 +282,19 @@ def test_whose_aws_credentials_they_are(
     assert (verdict.state, words in verdict.evidence) == (state, True), verdict.evidence
     assert not any(value in f"{then}{verdict}" for value in keys.values())
     assert keys["AWS_SECRET_ACCESS_KEY"] not in asked
+
+
+def test_the_machine_is_not_asked_how_to_ask(keys: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The AWS setting `auto` asks the service of a machine of EC2 where it stands."""
+    with Web() as machine, ScriptedServer(ROLE) as server:
+        monkeypatch.setenv("AWS_DEFAULTS_MODE", "auto")
+        monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", machine.url(""))
+        monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "false")
+        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", server.endpoint)
+        hosts = (server.endpoint.removeprefix("http://"),)
+        then = captured("aws:", environ=dict(os.environ), hosts=hosts)
+        assert then["credentials"][0]["account"] == "111122223333"
+        assert machine.connections == 0
 
 
 def test_without_network_the_owner_is_unknown_and_nobody_is_asked(

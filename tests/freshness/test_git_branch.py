@@ -75,3 +75,9 @@ def test_a_hostile_name_is_only_a_name(repo: Repo, branch: str) -> None:
     assert verdict.state == "STALE"
     assert "any more" in verdict.evidence
     assert repo.git("branch", "--show-current") == "main"
+
+
+def test_a_tag_of_the_same_name_changes_nothing(repo: Repo) -> None:
+    captured = PROBE.capture(context(repo.folder))
+    repo.git("tag", "main")
+    assert PROBE.judge(captured, context(repo.folder)).evidence == "on main, then and now"

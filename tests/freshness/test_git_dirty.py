@@ -215,7 +215,16 @@ def test_what_cannot_be_compared_is_unknown(repo: Repo, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "captured",
-    [None, 1, {}, {"count": "1"}, {"count": -1}, {"count": True}, {"count": 1, "digest": None}, {"count": 1, "digest": {}}],
+    [
+        None,
+        1,
+        {},
+        {"count": "1"},
+        {"count": -1},
+        {"count": True},
+        {"count": 1, "digest": None},
+        {"count": 1, "digest": {}},
+    ],
 )
 def test_a_record_without_a_digest_is_refused(repo: Repo, captured: JsonValue) -> None:
     (repo.folder / "file.txt").write_text("changed")

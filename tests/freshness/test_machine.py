@@ -46,6 +46,20 @@ def test_the_python_of_the_workspace(tmp_path: Path) -> None:
     assert RUNTIME.judge(captured, world).evidence == "Python of the workspace: 3.12.1 then, none now"
 
 
+def test_the_python_of_the_whole_repository_counts_for_a_part(tmp_path: Path) -> None:
+    part = tmp_path / "packages" / "api"
+    part.mkdir(parents=True)
+    (tmp_path / ".git").mkdir()
+    with_python(tmp_path, "3.12.1.final.0")  # as `virtualenv` writes it
+    captured = RUNTIME.capture(context(part))
+    with_python(tmp_path, "3.12.1")
+    assert RUNTIME.judge(captured, context(part)).state == "FRESH"
+    with_python(tmp_path, "3.13.0")
+    assert RUNTIME.judge(captured, context(part)).evidence == (
+        "Python of the workspace: 3.12.1 then, 3.13.0 now"
+    )
+
+
 def test_the_python_that_the_run_states() -> None:
     assert RUNTIME.judge(RUNTIME.capture(context()), context()).state == "FRESH"
     captured = RUNTIME.capture(context(environment=Environment(python="3.9.2")))
