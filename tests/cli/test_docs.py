@@ -58,3 +58,15 @@ def test_what_init_writes_loads_also_without_its_comment_signs(tmp_path: Path, h
     assert full.freshness == plain.freshness
     assert full.archive.keep_turns == plain.archive.keep_turns
     assert full.archive.user == "me"
+
+
+def test_every_part_has_its_place_in_the_picture() -> None:
+    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    parts = [
+        path.name if path.suffix else f"{path.name}/"
+        for path in (ROOT / "archiver").iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").is_file()
+    ]
+    assert len(parts) > 50
+    missing = [part for part in parts if part != "__init__.py" and f"`{part}`" not in text]
+    assert [part for part in missing if f"`archiver/{part}`" not in text] == []
