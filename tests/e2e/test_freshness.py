@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -361,3 +362,20 @@ def test_a_probe_that_hangs_hides_nothing(
     assert states(found)["moon"] == "UNKNOWN"
     assert states(found)["git_dirty"] == "STALE"
     assert "no answer within 2 seconds" in str(found.warnings)
+
+
+def test_a_plan_loads_no_rules_engine_or_network(setup: Setup, session: Path, config: Path) -> None:
+    save(session, setup)
+    code = (
+        "import sys\nfrom archiver.cli import restore_main\n"
+        "try:\n    restore_main()\nexcept SystemExit as end:\n"
+        "    print(end.code, *(name in sys.modules for name in "
+        "('archiver.judging', 'hyperscan', 'archiver.redact.rules', 'boto3', 'http.client')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, RUN, "--plan", "--config", str(config)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "0 True False False False False", done.stderr
