@@ -343,6 +343,22 @@ def test_where_versions_may_not_be_listed_what_is_there_counts_and_that_is_said(
     assert warning in [finding.note for finding in warned(replace(place.setup, store=store))]
 
 
+def test_a_hidden_end_under_a_writer_that_may_not_list_versions(place: Place) -> None:
+    """Its own witness keeps it from using the number again; without one it does, and readers find it."""
+    blind = replace(place.setup, store=Denying(place.setup.store, "versions"))
+    options = Options(given=Given(run_id=RUN))
+    place.hide(record(3))
+    with pytest.raises(RolledBackError):
+        archive(Source(paths=(place.note,)), blind, options=options)
+    blind = replace(blind, witness=None)
+    for seq in (3, 4):
+        assert archive(Source(paths=(place.note,)), blind, options=options).record.seq == seq
+    beginning = Catalog(place.setup).beginning(RUN)
+    assert [link.record.note for link in beginning.links] == ["one", "two", "three"]
+    assert "does not follow" in str(beginning.error)
+    assert restore.plan(RUN, place.setup, at=3).seq == 3
+
+
 def test_where_versions_may_not_be_read_the_newest_counts_and_that_is_said(place: Place) -> None:
     setup = replace(place.setup, store=Denying(place.setup.store, "read_version"))
     place.put(record(2), place.get(record(2)))
