@@ -17,11 +17,11 @@ from archiver.errors import ArchiverError, InputNotFoundError, RefusedError, Usa
 from archiver.model import Receipt
 from archiver.progress import Progress, Silent
 from archiver.redact import FileRedactor, Looked
+from archiver.safetext import one_line
 from archiver.scan.inputs import STANDARD_INPUT, Entry, Problem, Said, as_given, entries, top, unreadable
 from archiver.scan.target import Target
 from archiver.scan.work import Seen, Work
 from archiver.scratch import Scratch
-from archiver.transcripts.names import safe_name
 
 RECEIPT: Final = "redaction-receipt.json"
 _LONGEST_NAME: Final = 255
@@ -102,15 +102,15 @@ def _copy(work: Work, one: Seen, name: str, target: Target, scratch: Scratch) ->
     """Give the copy of one file its name; False where it has none."""
     try:
         if one.looked.reason is not None:  # known to be unsafe: not a byte of it is written anywhere
-            work.redactor.look(work.source(one.entry), one.shape, safe_name(name))
+            work.redactor.look(work.source(one.entry), one.shape, one_line(name))
             looked = one.looked
         else:
-            looked = work.redactor.copy(work.source(one.entry), one.shape, safe_name(name), scratch)
+            looked = work.redactor.copy(work.source(one.entry), one.shape, one_line(name), scratch)
     except (InputNotFoundError, RefusedError) as error:
         work.gone_or_problem(one.entry, error)
         return False
     if looked.spooled is None:
-        work.redactor.leave_out(safe_name(name), looked)
+        work.redactor.leave_out(one_line(name), looked)
         return False
     work.progress.advance(looked.spooled.size)
     target.put(looked.spooled, name)
@@ -120,12 +120,12 @@ def _copy(work: Work, one: Seen, name: str, target: Target, scratch: Scratch) ->
 def _look(work: Work, one: Seen, name: str) -> bool:
     """The same, without a copy."""
     try:
-        looked: Looked = work.redactor.look(work.source(one.entry), one.shape, safe_name(name))
+        looked: Looked = work.redactor.look(work.source(one.entry), one.shape, one_line(name))
     except ArchiverError as error:
         work.gone_or_problem(one.entry, error)
         return False
     if looked.reason is not None:
-        work.redactor.leave_out(safe_name(name), looked)
+        work.redactor.leave_out(one_line(name), looked)
     return looked.reason is None
 
 
@@ -169,7 +169,7 @@ def _demand_names_apart(paths: Sequence[str]) -> None:
         before = named.setdefault(top(Path(text)), text)
         if before is not text:
             raise UsageError(
-                f"{safe_name(before)} and {safe_name(text)} would have the same name in the folder of --into",
+                f"{one_line(before)} and {one_line(text)} would have the same name in the folder of --into",
                 remedy="redact them into a folder each",
             )
 

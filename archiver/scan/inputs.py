@@ -16,7 +16,7 @@ from typing import BinaryIO, Final
 
 from archiver.errors import ArchiverError, InputNotFoundError
 from archiver.redact import Bytes, Held
-from archiver.transcripts.names import safe_name
+from archiver.safetext import one_line
 from archiver.transcripts.source import CHUNK, FileSource
 
 STANDARD_INPUT: Final = "-"
@@ -95,7 +95,7 @@ def entries(paths: Iterable[str]) -> Iterator[Entry | Said | Problem]:
     reals = [os.path.realpath(text) if "\0" not in text else text for text in texts]
     for number, text in enumerate(texts):
         if text != STANDARD_INPUT and _is_among(reals[number], reals[:number], reals):
-            yield Said(safe_name(text), "it is looked at as part of what else was named")
+            yield Said(one_line(text), "it is looked at as part of what else was named")
             continue
         if text == STANDARD_INPUT:
             yield Entry("standard input", None)
@@ -104,14 +104,14 @@ def entries(paths: Iterable[str]) -> Iterator[Entry | Said | Problem]:
         try:
             mode = path.stat().st_mode
         except (OSError, ValueError) as error:
-            yield Problem(safe_name(text), unreadable(text, error))
+            yield Problem(one_line(text), unreadable(text, error))
             continue
         if stat.S_ISDIR(mode):
             yield from _folder(path, top(path))
         elif stat.S_ISREG(mode):
             yield Entry(path.name, path, named=True)
         else:
-            yield Problem(safe_name(text), _no_file(text, mode))
+            yield Problem(one_line(text), _no_file(text, mode))
 
 
 def _is_among(real: str, before: list[str], all_of_them: list[str]) -> bool:
@@ -131,15 +131,15 @@ def _folder(folder: Path, name: str) -> Iterator[Entry | Said | Problem]:
     while waiting:
         path, shown = waiting.pop()
         if _holds_git_objects(path):
-            yield Said(safe_name(shown), _OBJECTS)
+            yield Said(one_line(shown), _OBJECTS)
             continue
         try:
             found = _listing(path, follow=first)
         except FileNotFoundError:
-            yield Said(safe_name(shown), "it vanished meanwhile")
+            yield Said(one_line(shown), "it vanished meanwhile")
             continue
         except OSError as error:
-            yield Problem(safe_name(shown), unreadable(shown, error))
+            yield Problem(one_line(shown), unreadable(shown, error))
             continue
         first = False
         below: list[tuple[Path, str]] = []
@@ -150,7 +150,7 @@ def _folder(folder: Path, name: str) -> Iterator[Entry | Said | Problem]:
             elif stat.S_ISREG(mode):
                 yield Entry(inner, path / entry_name)
             else:
-                yield Said(safe_name(inner), _kind(mode))
+                yield Said(one_line(inner), _kind(mode))
         waiting.extend(reversed(below))
 
 
@@ -187,7 +187,7 @@ def _kind(mode: int) -> str:
 
 def as_given(path: str) -> str:
     """A path as it was given, with what no terminal can show escaped."""
-    return "/".join(step if step in (".", "..") else safe_name(step) for step in path.split("/"))
+    return one_line(path)
 
 
 def _no_file(path: str, mode: int) -> InputNotFoundError:

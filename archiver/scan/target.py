@@ -18,7 +18,7 @@ from archiver.errors import (
     StoreFullError,
 )
 from archiver.scratch import Spooled
-from archiver.transcripts.names import safe_name, shown
+from archiver.transcripts.names import shown
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -122,12 +122,12 @@ def _taken(path: Path, overwrite: bool) -> AlreadyExistsError:
 
 
 def _failed(path: Path, error: OSError) -> ArchiverError:
-    said = f"{safe_name(str(path))} cannot be written: {error.strerror}"
+    said = f"{shown(path)} cannot be written: {error.strerror}"
     if error.errno in _FULL:
         return StoreFullError(said, remedy="make room on that disk, or choose another --into")
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
         return RefusedError(
-            f"{safe_name(str(path))} is not written: a link or a file stands where a folder is due",
+            f"{shown(path)} is not written: a link or a file stands where a folder is due",
             remedy="choose another --into",
         )
     return InputNotFoundError(said, remedy="check the folder's owner and mode, or choose another --into")

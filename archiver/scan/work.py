@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from archiver.errors import ArchiverError
 from archiver.progress import Progress
 from archiver.redact import Bytes, FileRedactor, Looked, Shape, shape_of
+from archiver.safetext import one_line
 from archiver.scan.inputs import Entry, Problem, Said, Stream
-from archiver.transcripts.names import safe_name
 
 _UNSEEN = "it could not be looked into"
 
@@ -73,7 +73,7 @@ class Work:
         """A file's name as it may be shown: inert, and free of credentials."""
         held = self._names.get(name)
         if held is None:
-            held = self._names[name] = safe_name(self.redactor.name(name))
+            held = self._names[name] = one_line(self.redactor.name(name))
         return held
 
     def gone_or_problem(self, entry: Entry, error: ArchiverError) -> None:
