@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 COLUMNS = ("FILE", "PLACE", "PROBLEM", "WHAT", "REPAIR")
 INVALID = 4
 UNSUPPORTED = 5
+UNKNOWN = 2
 
 
 def check(
@@ -35,10 +36,10 @@ def check(
     """Say what makes transcripts invalid for their harness or provider.
 
     Needs no store, no keys and no configuration, and changes nothing. What a file is, its content decides;
-    one of no known format is opaque and is not looked into. Sub-agent files are checked with their session.
+    one of no known format is opaque, and nothing is checked. Sub-agent files are checked with their session.
 
     Exits 0 when all are valid, 4 when one is not, and with the code of the error when one could not be read
-    (2) or was written by a newer release (5).
+    (2) or was written by a newer release (5). Exits 2 as well when one is of no known format.
 
     In a pipe each line has: file, line or item, problem, what it is, and `mendable` or why it is not.
     """
@@ -72,7 +73,9 @@ def _code(checked: list[Checked], failed: list[tuple[str, ArchiverError]]) -> in
         return failed[0][1].exit_code
     if "unsupported_version" in codes:
         return UNSUPPORTED
-    return INVALID if codes else 0
+    if codes:
+        return INVALID
+    return UNKNOWN if any(each.valid is None for each in checked) else 0
 
 
 def _say(checked: list[Checked]) -> None:
@@ -84,8 +87,8 @@ def _say(checked: list[Checked]) -> None:
     output.table(COLUMNS, rows, fold=("WHAT", "REPAIR"), middle=("FILE",))
     for each in checked:
         name = shown(each.path)
-        if each.dialect == "opaque" and not each.findings:
-            output.note(f"{name}: of no known format, so there is nothing to check")
+        if each.valid is None:
+            output.note(f"{name}: of no known format, so nothing was checked")
         elif output.tty():
             state = counted(len(each.findings), "problem") if each.findings else "valid"
             output.line(f"{name}: {each.dialect}, {counted(each.items, 'item')}: {state}.")
@@ -118,7 +121,7 @@ def _document(checked: list[Checked], failed: list[tuple[str, ArchiverError]]) -
                 "dialect": each.dialect,
                 "files": each.files,
                 "items": each.items,
-                "valid": not each.findings,
+                "valid": each.valid,
                 "problems": [_problem(one) for one in each.findings],
             }
             for each in checked

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("FILE", "PLACE", "PROBLEM", "DONE", "WHAT")
 LEFT = 4
+UNKNOWN = 2
 
 
 def repair(
@@ -42,7 +43,8 @@ def repair(
     for byte, and nothing is written where there is nothing to mend. A call whose result is nowhere in the
     transcript gets an error that says so, never a made-up result. Repairing twice changes nothing.
 
-    Exits 0 when the transcript is valid now, and 4 when something is left that nobody can mend.
+    Exits 0 when the transcript is valid now, 4 when something is left that nobody can mend, and 2 when it is
+    of no known format, so that nothing was looked for.
 
     In a pipe each line has: file, line or item, problem, what was done (`left`: nothing), and what it is.
     """
@@ -60,7 +62,7 @@ def repair(
         output.document(_document(result, dry_run=dry_run))
     else:
         _say(result, dry_run=dry_run)
-    raise typer.Exit(LEFT if result.left else 0)
+    raise typer.Exit({True: 0, False: LEFT, None: UNKNOWN}[result.valid])
 
 
 def _say(result: Mended, *, dry_run: bool) -> None:
@@ -71,8 +73,8 @@ def _say(result: Mended, *, dry_run: bool) -> None:
     told = (*result.actions, *result.left)
     rows = [(one.part, place(one), one.code, one.action, one.detail) for one in told]
     output.table(COLUMNS, rows, fold=("WHAT",), middle=("FILE",))
-    if result.dialect == "opaque" and not rows:
-        output.note(f"{shown(result.path)}: of no known format, so there is nothing to repair")
+    if result.valid is None:
+        output.note(f"{shown(result.path)}: of no known format, so nothing was looked for")
     elif not result.actions:
         output.note("Nothing was written: there is nothing that can be mended.")
     elif dry_run:
@@ -89,7 +91,7 @@ def _document(result: Mended, *, dry_run: bool) -> dict[str, Any]:
     return {
         "path": shown(result.path),
         "dialect": result.dialect,
-        "valid": not result.left,
+        "valid": result.valid,
         "dry_run": dry_run,
         "actions": [_action(one) for one in result.actions],
         "left": [_action(one) for one in result.left],

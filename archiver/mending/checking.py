@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from json import JSONDecodeError
@@ -26,10 +27,24 @@ LARGEST: Final = 64 << 20
 Also of a document that is read as a whole, to say where it stops being one.
 """
 _HEAD: Final = 1 << 16
-_MESSAGES: Final = re.compile(rb'\s*(?:\{[^\[\]]*"messages"\s*:\s*)?\[\s*\{\s*"(?:role|content)"\s*:')
-"""How a list of messages begins, alone or in the body of a request."""
+_DOCUMENT: Final = re.compile(
+    rb'\s*(?:\[\s*\{\s*"(?:role|content|type|id)"'
+    rb'|\{\s*"(?:messages|input|output|model|system|tools|instructions|request|body|object|id|max_tokens'
+    rb'|max_output_tokens|max_completion_tokens|stream|temperature|created|created_at|interactions)")'
+)
+"""How a list of messages or items begins, alone or in the body of a request or a response."""
+_SAID: Final = re.compile(
+    rb'"(?:role"\s*:\s*"(?:user|assistant|system|developer|tool)|(?:tool_)?call_id|tool_use_id|encrypted_content)"'
+)
+"""Words that stand in transcripts of models."""
+_MARKS: Final = {
+    BOM_UTF8: "a byte-order mark",
+    BOM_UTF16_LE: "the mark of UTF-16",
+    BOM_UTF16_BE: "the mark of UTF-16",
+}
 _STATE: Final = frozenset({"run_id", "task_id", "goal", "objective", "transcript"})
 """Keys of a checkpoint, of any version."""
+NO_MARK: Final = "save it as UTF-8 without the mark, and check that: nothing behind it was looked at"
 NO_DOCUMENT: Final = "what is left of it is no document, and nothing says how it went on"
 
 
@@ -57,6 +72,13 @@ class Checked:
     files: int
     items: int
     findings: tuple[Finding, ...]
+
+    @property
+    def valid(self) -> bool | None:
+        """False where something was found; None where nothing could be looked for, as of no known format."""
+        if self.findings:
+            return False
+        return None if self.dialect == OPAQUE else True
 
 
 def check(path: Path) -> Checked:
@@ -146,12 +168,16 @@ def _lost(one: Dropped) -> str:
 
 
 def _torn(source: FileSource) -> Iterator[Finding]:
-    """A document of messages that stops being one; what else is not JSON is nobody's transcript."""
-    if (
-        _MESSAGES.match(source.head(_HEAD)) is None
-        or source.size > LARGEST
-        or sniff.first_lines(source) is not None
-    ):
+    """A transcript that is no JSON any more; what else is not JSON is nobody's transcript."""
+    head = source.head(_HEAD)
+    for mark, name in _MARKS.items():
+        if head.startswith(mark):
+            detail = f"the file begins with {name}, and no JSON begins so"
+            yield Finding(source.path, "broken_line", detail, 1, 1, reason=NO_MARK)
+            return
+    if _DOCUMENT.match(head) is None or _SAID.search(head) is None or source.size > LARGEST:
+        return
+    if len(sniff.first_lines(source) or ()) > 1:
         return
     text = source.head(source.size)
     try:

@@ -13,6 +13,7 @@ from archiver.mending.checking import Finding, broken, opened
 from archiver.model import Items, TranscriptPart
 from archiver.repair import Action, mended
 from archiver.scratch import Scratch
+from archiver.transcripts.detect import OPAQUE
 from archiver.transcripts.jsonl import JsonLines
 from archiver.transcripts.reader import Reading
 
@@ -45,6 +46,13 @@ class Mended:
     """Files that were written."""
     backups: tuple[Path, ...] = ()
     """Where the originals of files mended in their place lie now."""
+
+    @property
+    def valid(self) -> bool | None:
+        """False where something is left; None where nothing could be looked for, as of no known format."""
+        if self.left:
+            return False
+        return None if self.dialect == OPAQUE else True
 
 
 def mend(path: Path, *, into: Path | None = None, in_place: bool = False, dry_run: bool = False) -> Mended:

@@ -75,6 +75,7 @@ def test_each_problem_has_a_line(command: Command, project: Path) -> None:
         (session_of(project).name, "line 4, column 15", "broken_line", "mendable"),
         (session_of(project).name, "line 5", "dangling_parent", "mendable"),
         (agent_of(project).name, "line 4, column 15", "broken_line", "mendable"),
+        (agent_of(project).name, "line 5", "dangling_parent", "mendable"),
     ]
     assert command("check", project, "--quiet").out == ""
     assert command("check", project, "--quiet").code == 4
@@ -83,6 +84,7 @@ def test_each_problem_has_a_line(command: Command, project: Path) -> None:
         (4, "broken_line", True),
         (5, "dangling_parent", True),
         (4, "broken_line", True),
+        (5, "dangling_parent", True),
     ]
 
 
@@ -95,7 +97,9 @@ def test_several_at_once_and_one_that_is_not_there(command: Command, project: Pa
     assert "nowhere.jsonl cannot be read" in outcome.err
     assert "notes.md: of no known format" in outcome.err
     assert {row[2] for row in outcome.rows} == {"broken_line", "dangling_parent"}
-    assert command("check", other).code == 0
+    assert command("check", other).code == 2
+    assert json.loads(command("check", other, "--json").out)["transcripts"][0]["valid"] is None
+    assert command("repair", other).code == 2
     assert command("check", "").code == 2
 
 
