@@ -21,6 +21,7 @@ from archiver.scratch import Scratch, fsync_folder
 REPORT = "report.json"
 _LAST = (REPORT, layout.EXPORT)
 """What describes the rest of a folder."""
+_ELSEWHERE = "choose another folder with --into"
 _MAX_REPORT = 64 << 20
 """Bytes of a report that are read."""
 _WRITTEN = re.compile(
@@ -37,11 +38,19 @@ def check(into: Path, replaced: str | None = None, *, store: str = "") -> None:
 
     One in which an earlier restore of the run `replaced` was handed over may be replaced.
     """
-    _demand_outside(into, store)
+    try:
+        _demand_outside(into, store)
+        _demand_free(into, replaced)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InputNotFoundError(
+            f"{str(into)!r:.300} cannot be a folder: {why}", remedy=_ELSEWHERE
+        ) from error
+
+
+def _demand_free(into: Path, replaced: str | None) -> None:
     if into.is_symlink() or (into.exists() and not into.is_dir()):
-        raise AlreadyExistsError(
-            f"{into} exists and is not a folder", remedy="choose another folder with --into"
-        )
+        raise AlreadyExistsError(f"{into} exists and is not a folder", remedy=_ELSEWHERE)
     if not into.is_dir() or not _entries(into):
         return
     if replaced is None:
@@ -67,7 +76,7 @@ def _demand_outside(into: Path, store: str) -> None:
     if Path(os.path.realpath(into)).is_relative_to(root):
         raise UsageError(
             f"{into} lies in the store {root}, and nothing is handed over there",
-            remedy="choose another folder with --into",
+            remedy=_ELSEWHERE,
         )
 
 
@@ -75,7 +84,7 @@ def _entries(folder: Path) -> list[Path]:
     try:
         return list(folder.iterdir())
     except OSError as error:
-        raise InputNotFoundError(f"{folder} cannot be read: {error.strerror}") from error
+        raise InputNotFoundError(f"{folder} cannot be read: {error.strerror}", remedy=_ELSEWHERE) from error
 
 
 def _demand_restored(folder: Path, run: str) -> None:
@@ -86,7 +95,7 @@ def _demand_restored(folder: Path, run: str) -> None:
     why = f"it holds {strange[0]!r}" if strange else f"its {REPORT} is not that of a restore of this run"
     raise AlreadyExistsError(
         f"{folder} is not what an earlier restore of this run left, so it is not replaced: {why}",
-        remedy="choose another folder with --into",
+        remedy=_ELSEWHERE,
     )
 
 
@@ -138,7 +147,7 @@ def _make(folder: Path, made: list[Path]) -> None:
                 place.mkdir()
                 made.append(place)
     except OSError as error:
-        raise InputNotFoundError(f"{folder} cannot be made: {error.strerror}") from error
+        raise InputNotFoundError(f"{folder} cannot be made: {error.strerror}", remedy=_ELSEWHERE) from error
 
 
 def appear(out: Path, into: Path, scratch: Scratch, replaced: str | None = None) -> None:
@@ -186,7 +195,7 @@ def failed(into: Path, error: OSError) -> ArchiverError:
         return StoreFullError(
             said, remedy=f"free some space on the disk of {place}, or choose another --into"
         )
-    return InputNotFoundError(said, remedy="choose another folder with --into")
+    return InputNotFoundError(said, remedy=_ELSEWHERE)
 
 
 def rename(out: Path, into: Path) -> None:

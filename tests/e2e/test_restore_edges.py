@@ -19,6 +19,7 @@ from archiver.catalog import Catalog
 from archiver.effect_names import name_of
 from archiver.errors import (
     AlreadyExistsError,
+    InputNotFoundError,
     LimitExceededError,
     NeedsDecisionError,
     StaleCheckpointError,
@@ -210,6 +211,18 @@ def test_nothing_is_handed_over_in_the_store(setup: Setup, tmp_path: Path, below
         restore(RUN, setup, into=tmp_path / "store" / below, force=force)
     assert sorted((tmp_path / "store").rglob("*")) == before
     assert restore(RUN, setup, into=tmp_path / "store-beside").folder.is_dir()
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "loop/x", "x/" * 3000])
+def test_a_place_that_cannot_be(setup: Setup, tmp_path: Path, name: str) -> None:
+    save(setup)
+    (tmp_path / "loop").symlink_to("loop")
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(InputNotFoundError) as caught:
+        restore(RUN, setup, into=tmp_path / name)
+    assert "--into" in (caught.value.remedy or "")
+    assert len(str(caught.value)) < 12_000
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_a_shell_that_stands_in_the_folder_sees_what_was_handed_over(
