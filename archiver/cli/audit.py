@@ -21,6 +21,7 @@ from archiver.errors import ArchiverError, DamagedError
 if TYPE_CHECKING:
     from archiver.audit.reading import Read
     from archiver.audit.seen import Said, Seen
+    from archiver.setup import Setup
 
 
 def audit_list(
@@ -73,21 +74,24 @@ def _show(run: str | None, newest: int | None, opening: tuple[Any, ...], as_json
     objects: list[Seen] = []
     failed: ArchiverError | None = None
     settings = settings_of(*opening)
+    file = journal.place(settings)
     if run is not None:
         try:
-            for one in seen.stored(open_for("read", *opening), run, newest):
+            setup = open_for("read", *opening)
+            for one in seen.stored(setup, run, newest):
                 (objects if isinstance(one, seen.Seen) else said).append(one)  # type: ignore[arg-type]
+            _refuse_unknown(run, setup, known=bool(objects or said or any(seen.local(file, run))))
         except ArchiverError as error:
             failed = error  # what is known here is shown all the same
-    found = seen.merged(seen.local(journal.place(settings), run), iter(objects))
+    found = seen.merged(seen.local(file, run), iter(objects))
     found = found[-newest:] if newest else found
     if as_json:
         document = {"entries": [_document(one) for one in found], "findings": [_finding(one) for one in said]}
         output.document(document)
     else:
         output.table(_COLUMNS, [_row(one) for one in found], cut=("WHY",), middle=("RUN",))
-        if not found and output.tty():
-            output.line("Nothing was written down yet.")
+        if not found and failed is None:
+            _say_nothing(run)
     for one in said:
         if one.error is None:
             output.problem("note", f"{one.object}: {one.note}", None, style="1;33")
@@ -97,6 +101,23 @@ def _show(run: str | None, newest: int | None, opening: tuple[Any, ...], as_json
         raise failed
     if broken:
         raise typer.Exit(DamagedError.exit_code)
+
+
+def _say_nothing(run: str | None) -> None:
+    from archiver.cli import output
+
+    if run is not None:
+        output.note(f"Nothing was written down about run {run}.")
+    elif output.tty():
+        output.line("Nothing was written down yet.")
+
+
+def _refuse_unknown(run: str, setup: Setup, *, known: bool) -> None:
+    """`NoSuchRunError` for a run that nothing was written down about and that the store has no record of."""
+    from archiver.catalog import Catalog
+
+    if not known and not Catalog(setup).numbers(run):
+        Catalog(setup).beginning(run)
 
 
 _COLUMNS = ("AT (UTC)", "ACTION", "RUN", "NO", "WHO", "IDENTITY", "LOUD", "WHERE", "SIGNED BY", "WHY")

@@ -91,7 +91,7 @@ def list_runs(
     else:
         output.table(_COLUMNS, found.shown(), cut=("TASK", "PHASE", "NOTE"), middle=("RUN",))
         if output.tty() and not found.shown():
-            output.line("No runs." if start is None and not task and not outcome else "No such runs.")
+            output.line(_none(schema, filtered=start is not None or bool(task or outcome)))
     if stopped:
         output.problem("note", stopped, None, style="1;33")
     for warning in found.warnings:
@@ -186,6 +186,12 @@ class _Found:
         """Rows or documents, newest first; what cannot be read before all."""
         self._rows.sort(key=lambda row: row[0])
         return [row for _, row in self._rows]
+
+
+def _none(schema: str | None, *, filtered: bool) -> str:
+    if schema is not None:
+        return f"No {'such ' if filtered else ''}checkpoint was saved in schema {schema}."
+    return "No such runs." if filtered else "No runs."
 
 
 _COLUMNS = ("RUN", "NO", "SAVED (UTC)", "OUTCOME", "TASK", "STORED", "FOUND", "PHASE", "NOTE")
