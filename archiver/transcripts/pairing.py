@@ -11,7 +11,7 @@ A synthetic result only stands in: the call waits on, and a real result that com
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from archiver.transcripts.dialect import Call, Problem, ToolResult
@@ -69,6 +69,8 @@ class Pairing:
         self._excused: dict[str, int] = {}
         self._stand_ins: dict[str, _StandIn] = {}
         """Of calls that wait on, the synthetic results that were given."""
+        self._early: dict[str, Problem] = {}
+        """Results whose call had not come, as the problem that they are unless it does."""
         self._group: str | None = None
         self._answering = False
 
@@ -160,7 +162,7 @@ class Pairing:
         if call_id in self._late:
             self._misplaced(item, call_id, occurrence)
         elif call_id not in self._open and call_id not in self._excused:
-            self._problem("orphan_result", item, call_id, "no call has this id", occurrence)
+            self._orphan(item, call_id, occurrence)
             return
         self._answer(item, call_id, line, occurrence)
 
@@ -182,11 +184,28 @@ class Pairing:
                 detail = "the call was answered before"
                 self._problem("duplicate_result", item, result.call_id, detail, occurrence)
             elif asked is None or asked.elsewhere:
-                self._problem("orphan_result", item, result.call_id, "no call has this id", occurrence)
+                self._orphan(item, result.call_id, occurrence)
             else:
                 self._open.pop(result.call_id, None)
                 self._late[result.call_id] = asked.item
                 self._given(item, result, 0, occurrence)
+
+    def _orphan(self, item: int, call_id: str, occurrence: int) -> None:
+        """A result of no call so far; the first of its id is that of a call that comes yet, if one does."""
+        self._problem("orphan_result", item, call_id, "no call has this id", occurrence)
+        if call_id not in self._asked:
+            self._early.setdefault(call_id, self._problems[-1])
+
+    def _claim_early(self) -> None:
+        """A result that stands ahead of a call without one is the result of that call."""
+        for call_id, orphan in self._early.items():
+            home = self._open.get(call_id, self._late.get(call_id))
+            if home is None:
+                continue
+            detail = "the result stands ahead of its call"
+            moved = replace(orphan, code="misplaced_result", detail=detail, home=home)
+            self._problems[self._problems.index(orphan)] = moved
+            self._answer(orphan.item, call_id, 0, orphan.occurrence or 0)
 
     def boundary(self) -> None:
         """What the model sees starts anew: calls before it are history, and those still open stay so."""
@@ -195,6 +214,7 @@ class Pairing:
         self._open.clear()
         self._late.clear()
         self._stand_ins.clear()
+        self._early.clear()
         self._asked.clear()
         self._again.clear()
         self._group = None
@@ -204,6 +224,7 @@ class Pairing:
         """What is wrong with results, once all was seen; to be asked before anything else is."""
         for call_id in list(self._stand_ins):
             self._settle(call_id)
+        self._claim_early()
         return self._problems
 
     def unanswered(self) -> list[Problem]:
