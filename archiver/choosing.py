@@ -207,14 +207,12 @@ def _advise(error: ArchiverError, run: str, damaged: int, setup: Setup) -> None:
         )
     except ArchiverError:  # what is wrong is said already; this only says what else could be done
         return
-    command = f"`archiver restore --at {found.seq} {run_word(run)}`"
+    words = " ".join((f"--at {found.seq}", *setup.session.words()))
+    command = f"`archiver restore {words} {run_word(run)}`"
     cost = f"lost by that: {'; '.join(price)}"
     usual = "" if error.remedy in (None, DamagedError.usual_remedy) else error.remedy
     if usual and command in usual:
         error.remedy = f"{usual}; {cost}"
         return
-    advice = (
-        f"{command}, with the flags of this call, takes checkpoint {found.seq}, the newest before it that is "
-        f"whole; {cost}"
-    )
+    advice = f"{command} takes checkpoint {found.seq}, the newest before it that is whole; {cost}"
     error.remedy = f"{usual}; or {advice}" if usual else f"{advice}. Or bring the object back from a copy"

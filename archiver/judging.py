@@ -16,7 +16,7 @@ from archiver.model import Checkpoint, Record
 from archiver.model.report import Blocker, ProbeVerdict, Repaired, RestoreReport
 from archiver.rollback import ROLLBACK, Standing
 from archiver.setup.remote import store_options
-from archiver.shellwords import run_word, word
+from archiver.shellwords import command, word
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -165,7 +165,8 @@ def refuse(report: RestoreReport, but: str) -> None:
     kind = NeedsDecisionError if report.exit_code == NeedsDecisionError.exit_code else StaleCheckpointError
     accepts = " ".join(f"--accept {word(blocker.accept)}" for blocker in report.blockers)
     decide = next((f"{one.remedy}; " for one in report.blockers if one.accept == gate.EFFECTS), "")
-    look = f"`archiver restore --plan {run_word(report.run)}`"
+    at = (f"--at {report.seq}",) if report.seq != report.newest else ()
+    look = f"`{command('archiver restore', report.run, ('--plan', *at, *report.flags))}`"
     error = kind(
         f"checkpoint {report.seq} of run {report.run} is not handed over: "
         + "; ".join(blocker.reason for blocker in report.blockers),

@@ -19,7 +19,7 @@ from archiver.errors import (
     StaleWriterError,
 )
 from archiver.model.record import BundleRef, Record
-from archiver.shellwords import run_word
+from archiver.shellwords import command
 
 if TYPE_CHECKING:
     from archiver.setup import Setup
@@ -53,8 +53,9 @@ def find(run: str, setup: Setup) -> Position:
     if head.record.writer != own:
         raise StaleWriterError(
             f"run {run} is written with the key {head.record.writer}, not with the own one, {own}",
-            remedy="archive with that key, or under another --run-id; `archiver restore --claim "
-            f"{run_word(run)}` takes the run over, if its writer has ended",
+            remedy="archive with that key, or under another --run-id; "
+            f"`{command('archiver restore', run, ('--claim', *setup.session.words()))}` takes the run over, "
+            "if its writer has ended",
         )
     if head.record.seq >= layout.MAX_SEQ:
         raise LimitExceededError(

@@ -11,15 +11,21 @@ from archiver.model.base import utc_text
 from archiver.model.report import OpenEffect, RestoreReport
 from archiver.rotation import by_rank
 from archiver.safetext import one_line, shorten
-from archiver.shellwords import run_word, word
+from archiver.shellwords import command, word
 
 MOST_ROWS = 200
 """Rows of one section; `report.json` and the other files have all of them."""
 _HOW_TO_DECIDE = (
     "Look in the system that each of these acts on. Then restore again with what you found, and why you "
-    "know, with the flags for store and keys that this restore had; `--resolve` can stand several times, so "
-    "once is enough for all of them."
+    "know. One command decides on all of them and takes the run over:"
 )
+_OUTCOME = "For each `OUTCOME` put `done` or `not-done`."
+_TOO_MANY = (
+    "There are too many of them for one command: `resume(check=...)` of the library asks a function of yours "
+    "about each, and `report.json` lists them."
+)
+_LONGEST_COMMAND = 100_000
+"""Characters of a command; systems take no more words than they have room for."""
 _EFFECTS = "effects"
 """The word with which they were accepted for this restore; to decide on them needs it no more."""
 _LONGEST = 20_000
@@ -131,19 +137,25 @@ def _who(report: RestoreReport) -> str:
 
 
 def _open(report: RestoreReport) -> list[str]:
-    """Each effect that has to be decided on, with the commands that do it."""
+    """Each effect that has to be decided on, and the command that does it for all of them."""
     if not report.undecided:
         return []
     lines = [
         "",
         "## Decide before you go on",
         "",
+        *(f"- {_inert(_about(effect))}" for effect in islice(report.undecided, MOST_ROWS)),
+        *_more(len(report.undecided)),
+        "",
         _HOW_TO_DECIDE,
     ]
-    for effect in islice(report.undecided, MOST_ROWS):
-        lines += ["", f"- {_inert(_about(effect))}", ""]
-        lines += [_code(f"  {_decide(report, effect, outcome)}") for outcome in ("done", "not-done")]
-    return lines + _more(len(report.undecided))
+    flags = list(dict.fromkeys(effect.resolve for effect in report.undecided))
+    outcomes = ("done", "not-done") if len(flags) == 1 else ("OUTCOME",)
+    commands = [_decide(report, flags, outcome) for outcome in outcomes]
+    if len(commands[0]) > _LONGEST_COMMAND:
+        return [*lines[:-1], _TOO_MANY]
+    lines += ["", *(_code(f"  {one}") for one in commands)]
+    return lines if len(flags) == 1 else [*lines, "", _OUTCOME]
 
 
 def _about(effect: OpenEffect) -> str:
@@ -153,13 +165,16 @@ def _about(effect: OpenEffect) -> str:
     return f"{effect.key}: {effect.tool} with {effect.arguments}, {status}{at}{answer}"
 
 
-def _decide(report: RestoreReport, effect: OpenEffect, outcome: str) -> str:
-    accepts = [f"--accept {word(one)} " for one in report.accepted if one != _EFFECTS]
-    into = f"--into {word(f'{report.folder}-decided')} " if report.folder else ""
-    return (
-        f"archiver restore {into}--at {report.seq} {''.join(accepts)}{effect.resolve}={outcome} "
-        f"--because 'WHAT YOU FOUND' --claim {run_word(report.run)}"
+def _decide(report: RestoreReport, flags: Iterable[str], outcome: str) -> str:
+    words = (
+        *((f"--into {word(f'{report.folder}-decided')}",) if report.folder else ()),
+        f"--at {report.seq}",
+        *(f"--accept {word(one)}" for one in report.accepted if one != _EFFECTS),
+        *(f"{flag}={outcome}" for flag in flags),
+        "--because 'WHAT YOU FOUND' --claim",
+        *report.flags,
     )
+    return command("archiver restore", report.run, words)
 
 
 def _decisions(report: RestoreReport) -> Iterator[str]:

@@ -108,6 +108,7 @@ def _planned(
     report = report.model_copy(
         update={
             **end.standing(record, report.writer, own),
+            "flags": setup.session.words(),
             "decisions": decisions,
             "reason": reason,
             "warnings": (*report.warnings, *end.warnings(), *_not_sure(resolve, undecided)),

@@ -212,14 +212,23 @@ class Sight:
         if writing:
             others = "or save under another --run-id; "
         elif newest:
-            others = f"`archiver restore --accept {ROLLBACK} {run_word(self.run)}` takes what is there; "
+            words = " ".join((f"--accept {ROLLBACK}", *self.setup.session.words()))
+            others = f"`archiver restore {words} {run_word(self.run)}` takes what is there; "
         return RolledBackError(
             f"run {self.run}: the store was rolled back or its end removed: {has}, but record {seen.seq} was "
             f"seen on {moment(seen.seen_at)}, as {self._where()} remembers",
             remedy="look for the missing records in a copy of the store or among older versions of its "
             f"objects, and who could delete them; {others}if they were removed on purpose: "
-            f"`archiver witness forget {run_word(self.run)}`",
+            f"`archiver witness forget {self._named()}{run_word(self.run)}`",
         )
+
+    def _named(self) -> str:
+        """What tells `witness forget` whose memory is meant, where this call was told of another store."""
+        session = self.setup.session
+        words = session.words(("--config",))
+        if session.words(("--store",)):
+            words += (f"--store-id {self.setup.store_id}",)
+        return "".join(f"{one} " for one in words)
 
     def _expired(self, now: datetime) -> bool:
         if self.seen is None or self.seen.recorded_at < retention.BEGINNING:

@@ -67,6 +67,7 @@ def full() -> str:
     return markdown(
         report(
             folder="/a b",
+            flags=("--store /s",),
             accepted=("age", "effects"),
             lost=("checkpoint 2 of today",),
             undecided=(still_open("pay"),),
@@ -121,8 +122,8 @@ def test_what_is_to_be_decided_comes_with_its_commands() -> None:
     assert f'- pay: curl with \\{{"n":1\\}}, in progress since {utc_text(NOW)}' in text
     for outcome in ("done", "not-done"):
         command = (
-            f"archiver restore --into '/a b-decided' --at 1 --accept age --resolve pay={outcome} "
-            "--because 'WHAT YOU FOUND' --claim r"
+            f"archiver restore r --into '/a b-decided' --at 1 --accept age --resolve pay={outcome} "
+            "--because 'WHAT YOU FOUND' --claim --store /s"
         )
         assert f"\n      {command}\n" in text
     assert f"- mail: done, said a@b at {utc_text(NOW)}. Why: asked" in text

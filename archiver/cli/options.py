@@ -129,6 +129,7 @@ def open_for(
 
     settings = settings_of(config, store, identity, writers, signing_key)
     setup = open_setup(settings, need, interactive=interactive())
+    setup.session.flags = _flags(config_flag(config), store, identity, writers, signing_key)
     opened(setup)
     for warning in setup.warnings:
         problem("warning", warning, None, style="1;33")
@@ -138,6 +139,30 @@ def open_for(
         for line in first_use(setup.made):
             note(line)
     return setup
+
+
+def _flags(
+    config: Path | None,
+    store: str | None,
+    identity: list[Path] | None,
+    writers: Path | None,
+    signing_key: Path | None,
+) -> tuple[tuple[str, str], ...]:
+    """What was said of store and keys, so that a command which is advised means the same from any folder."""
+    from archiver.config.paths import absolute
+
+    given = (
+        ("--config", config),
+        ("--store", None if store is None else store if "://" in store else Path(store)),
+        *(("--identity", path) for path in identity or ()),
+        ("--writers", writers),
+        ("--signing-key", signing_key),
+    )
+    return tuple(
+        (name, value if isinstance(value, str) else str(absolute(value)))
+        for name, value in given
+        if value is not None
+    )
 
 
 def interactive() -> bool:

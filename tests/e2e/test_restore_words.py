@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
+import shlex
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
+from archiver.archive import Source, archive
 from archiver.catalog import Catalog
 from archiver.cli.show import _replaced_before
-from archiver.model import Plan
+from archiver.model import Checkpoint, Plan
 from archiver.model.checkpoint import Approval
 from archiver.restore import plan, restore
 from archiver.setup import Setup
 
-from .test_resume import RUN, effect, other, saved  # noqa: F401 - a fixture
+from .test_restore_edges import shell
+from .test_resume import NOW, RUN, effect, other, saved  # noqa: F401 - a fixture
 
 
 def first_words(folder: Path) -> str:
@@ -128,3 +134,96 @@ def test_credentials_that_were_replaced_earlier_stay_to_be_rotated(setup: Setup,
     assert f"replaced earlier in this run: {rule}" in text.replace("\\", "")
     assert _replaced_before(Catalog(setup).chain(RUN)) == (said,)
     assert os.fsencode(token) not in (tmp_path / "out" / "report.json").read_bytes()
+
+
+# --- commands that are advised ------------------------------------------------------------------------------
+
+NAMES = (("my identity.txt", "identity"), ("signing.pem", "signing"), ("writers.toml", "writers"))
+
+
+@pytest.fixture
+def flags(setup: Setup, config: Path, tmp_path: Path) -> str:
+    """Flags for a store and keys that no configuration names, as somebody in `tmp_path` types them."""
+    files = {
+        "identity": setup.settings.keys.identities[0],
+        "signing": Path(str(setup.settings.keys.signing_key)),
+        "writers": Path(str(setup.settings.keys.signing_key)).parent / "writers.toml",
+    }
+    for name, kind in NAMES:
+        files[kind].rename(tmp_path / name)
+    config.unlink()
+    return (
+        "--store store --identity 'my identity.txt' --writers ./writers.toml --signing-key signing.pem "
+        f"--config {(tmp_path / 'none.toml').name}"
+    )
+
+
+def advised(folder: Path) -> list[str]:
+    """The commands of a report that decide on effects."""
+    lines = (folder / "REPORT.md").read_text(encoding="utf-8").splitlines()
+    return [line.strip() for line in lines if line.startswith("      archiver restore")]
+
+
+@pytest.mark.parametrize("run", ["billing-1", "-rf", "a b'c"])
+@pytest.mark.parametrize("keys", [("pay",), ("pay", "mail", "-x=y z")])
+def test_the_command_of_the_report_decides_on_everything_from_any_folder(
+    setup: Setup, flags: str, tmp_path: Path, run: str, keys: tuple[str, ...]
+) -> None:
+    state = Checkpoint(
+        run_id=run, task_id="t", created_at=NOW, checkpoint_at=NOW, effects=tuple(map(effect, keys))
+    )
+    archive(Source(checkpoint=state), setup)
+    (tmp_path / "none.toml").write_text("")
+    (tmp_path / "none.toml").chmod(0o600)
+    word = shlex.quote(run)
+    done = shell(f"archiver restore --accept effects --into out {flags} -- {word}", tmp_path)
+    assert done.returncode == 0, done.stderr
+    commands = advised(tmp_path / "out")
+    assert len(commands) == (2 if len(keys) == 1 else 1)
+    command = commands[-1]
+    if len(keys) > 1:
+        unedited = shell(command, tmp_path)
+        assert unedited.returncode == 2, unedited.stderr
+        command = command.replace("=OUTCOME", "=not-done")
+    if not run.startswith("-"):
+        assert command.startswith(f"archiver restore {word} --")
+    other_folder = tmp_path / "other"
+    other_folder.mkdir()
+    went = shell(command, other_folder)
+    assert went.returncode == 0, went.stderr
+    assert (tmp_path / "out-decided" / "REPORT.md").is_file()
+    claim = Catalog(setup).read(run, 2).record
+    assert {one.effect: one.outcome for one in claim.decisions} == dict.fromkeys(keys, "not-done")
+
+
+def test_the_commands_of_errors_have_the_flags_of_the_call(setup: Setup, flags: str, tmp_path: Path) -> None:
+    for _ in range(2):
+        saved(setup, effect("a"))
+    (tmp_path / "none.toml").write_text("")
+    (tmp_path / "none.toml").chmod(0o600)
+    refused = shell(f"archiver restore {RUN} --into out {flags}", tmp_path)
+    assert refused.returncode == 7
+    (plan_,) = re.findall(f"see `(archiver restore {RUN} --plan [^`]+)`", refused.stderr)
+    planned = shell(plan_, tmp_path / "home")
+    assert (planned.returncode, planned.stdout.splitlines()[0]) == (7, f"run\t{RUN}")
+    record = tmp_path / "store" / "records" / RUN / "00000002.age"
+    kept = record.read_bytes()
+    record.unlink()
+    behind = shell(f"archiver restore {RUN} --into out {flags}", tmp_path)
+    assert behind.returncode == 4
+    older, forget = re.findall(r"`(archiver [^`]+)`", behind.stderr)
+    went = shell(f"{older} --plan --accept effects", tmp_path / "home")
+    assert went.returncode == 0, went.stderr
+    assert shell(f"{forget} --yes", tmp_path / "home").returncode == 0
+    record.write_bytes(kept[:-1])
+    damaged = shell(f"archiver restore {RUN} --into out {flags}", tmp_path)
+    assert damaged.returncode == 4
+    (older,) = re.findall(r"`(archiver restore --at 1 [^`]+)`", damaged.stderr)
+    assert shell(f"{older} --plan --accept effects", tmp_path / "home").returncode == 0
+
+
+def test_more_effects_than_a_command_holds_are_for_a_program(setup: Setup, tmp_path: Path) -> None:
+    saved(setup, *(effect(f"{number:0200}") for number in range(600)))
+    restore(RUN, setup, into=tmp_path / "out", accept=["effects"])
+    assert advised(tmp_path / "out") == []
+    assert "too many of them for one command" in (tmp_path / "out" / "REPORT.md").read_text()
