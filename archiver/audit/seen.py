@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -42,11 +43,14 @@ class Said:
     error: ArchiverError | None = None
 
 
-def local(path: Path, run: str | None) -> Iterator[Seen]:
-    """The lines about a run, or about all."""
-    for read in reading.read(path):
-        if read.line is not None and run in (None, read.line.run):
-            yield Seen(read.line, line=read.number)
+def local(path: Path, run: str | None, newest: int | None = None) -> Iterator[Seen]:
+    """The lines about a run, or about all; of a file of any size no more than the newest are held."""
+    lines = (
+        Seen(read.line, line=read.number)
+        for read in reading.read(path)
+        if read.line is not None and run in (None, read.line.run)
+    )
+    return lines if newest is None else iter(heapq.nlargest(newest, lines, key=lambda one: one.act.at))
 
 
 def stored(setup: Setup, run: str, newest: int | None) -> Iterator[Seen | Said]:

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import os
 import pwd
-import re
 import secrets
 import socket
 import sys
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote, urlsplit
 
 from archiver import __version__, jsonio, layout
 from archiver.age.hints import fingerprint
 from archiver.audit import entries, journal
+from archiver.audit.cleaning import NAME, Clean, unicode
 from archiver.catalog import Catalog
-from archiver.errors import ArchiverError, RedactionUnavailableError, RefusedError, StoreDeniedError
+from archiver.errors import (
+    ArchiverError,
+    RefusedError,
+    StoreDeniedError,
+    StoreUnreachableError,
+)
 from archiver.model.audit import MAX_WHY, Act, Action, AuditEntry, AuditLine
-from archiver.safetext import shorten
 from archiver.setup.evidence import is_exported
 
 if TYPE_CHECKING:
@@ -33,6 +37,8 @@ MAX_RUNS: Final = 1000
 
 RETRY: Final = 600.0
 """Seconds after which a store that took nothing is tried again: each try may take long."""
+WAIT: Final = 15.0
+"""Seconds that an action waits for its object in the store."""
 MAX_DETAIL: Final = 128 << 10
 """Bytes of what is told of an action besides."""
 
@@ -42,11 +48,6 @@ _BREAK_GLASS = (
     LOUD + ": the emergency identity {key} {what}; it was written down, and whoever keeps that key "
     "should know why"
 )
-_WORD = r"(?:[A-Za-z]{1,16}|[0-9]{1,10})"
-_NAME = re.compile(rf"{_WORD}(?:[._-]{_WORD})*")
-_PLAIN = re.compile(rf"[0-9a-f]{{32,64}}|\d{{1,8}}|(?:/\.?{_NAME.pattern})+")
-"""Digests, numbers and paths of plain words, for which the rules are not loaded: that takes longer than most
-restores, and seconds where they are not compiled yet."""
 
 
 def is_break_glass(setup: Setup, opened_by: str | None) -> bool:
@@ -152,11 +153,11 @@ def _act(
     detail: Mapping[str, Any],
 ) -> Act:
     who, why = who_and_why(setup)
-    clean = _Clean(setup)
+    clean = Clean(setup)
     return Act(
         at=datetime.now(UTC),
         action=action,
-        run=None if run is None else _unicode(run),
+        run=None if run is None else unicode(run),
         seq=seq,
         who=who,
         uid=os.getuid(),
@@ -183,7 +184,7 @@ def _write_line(setup: Setup, act: Act) -> None:
         line = AuditLine(
             **act.model_dump(),
             store=setup.store_id,
-            url=_Clean(setup).url(setup.store.url),
+            url=Clean(setup).url(setup.store.url),
             previous=previous,
         )
         return line.document()
@@ -193,7 +194,7 @@ def _write_line(setup: Setup, act: Act) -> None:
 
 def who_and_why(setup: Setup) -> tuple[str, str]:
     """Who acts, and the reason they gave, free of credentials."""
-    clean = _Clean(setup)
+    clean = Clean(setup)
     configured = setup.settings.audit.who
     return clean.text(configured) if configured else _user_and_host(), clean.text(setup.why)
 
@@ -207,18 +208,7 @@ def _put(setup: Setup, act: Act) -> tuple[str, ...]:
         return ()
     try:
         _refuse_evidence(setup.store.url)
-        key = setup.require_signing_key()
-        run = act.run or layout.SEVERAL_RUNS
-        entry = AuditEntry(
-            **act.model_dump(),
-            store=setup.require_store_id(),
-            task=_task(setup, act.run),
-            by=key.public,
-            opened=opened,
-        )
-        sealed = entries.encode(entry, key, setup.recipients_for(run, entry.task, "audit"))
-        name = layout.audit_name(entry.at, run, secrets.token_hex(8))
-        setup.store.create(name, [sealed], retention="record")
+        _in_time(lambda: _object(setup, act, opened))
     except ArchiverError as error:
         why = "this role may not write to the store" if isinstance(error, StoreDeniedError) else str(error)
         said = (f"audit: local only, because {why}",) if why != session.local_only else ()
@@ -226,6 +216,45 @@ def _put(setup: Setup, act: Act) -> tuple[str, ...]:
         return said
     session.local_only = ""
     return ()
+
+
+def _object(setup: Setup, act: Act, opened: dict[str, int]) -> None:
+    key = setup.require_signing_key()
+    run = act.run or layout.SEVERAL_RUNS
+    entry = AuditEntry(
+        **act.model_dump(),
+        store=setup.require_store_id(),
+        task=_task(setup, act.run),
+        by=key.public,
+        opened=opened,
+    )
+    sealed = entries.encode(entry, key, setup.recipients_for(run, entry.task, "audit"))
+    name = layout.audit_name(entry.at, run, secrets.token_hex(8))
+    setup.store.create(name, [sealed], retention="record")
+
+
+def _in_time(work: Callable[[], None]) -> None:
+    """Do it, but wait no longer than `WAIT`: a store or a key service may hang through all its attempts.
+
+    What was begun goes on as long as the process does, and may yet come to its end.
+    """
+    raised: list[Exception] = []
+
+    def doing() -> None:
+        try:
+            work()
+        except Exception as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=doing, name="audit", daemon=True)
+    thread.start()
+    thread.join(WAIT)
+    if raised:
+        raise raised[0]
+    if thread.is_alive():
+        raise StoreUnreachableError(
+            f"the store or the key service has not answered within {WAIT:.0f} seconds"
+        )
 
 
 def _refuse_evidence(url: str) -> None:
@@ -254,12 +283,12 @@ def _task(setup: Setup, run: str | None) -> str:
     return tasks[run]
 
 
-def _program(clean: _Clean) -> str:
+def _program(clean: Clean) -> str:
     name = Path(sys.argv[0] if sys.argv else "").name
-    return name if _NAME.fullmatch(name) else clean.text(name)
+    return name if NAME.fullmatch(name) else clean.text(name)
 
 
-def _sudo_user(clean: _Clean) -> str | None:
+def _sudo_user(clean: Clean) -> str | None:
     """Who became another user with sudo: the environment says it, and may hold anything."""
     name = os.environ.get("SUDO_USER")
     if not name:
@@ -275,52 +304,4 @@ def _user_and_host() -> str:
         user = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
         user = str(os.getuid())
-    return _unicode(f"{user}@{socket.gethostname()}")[:MAX_WHY]
-
-
-def _unicode(text: str) -> str:
-    """Text of the system, which need not be Unicode."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-class _Clean:
-    """Takes credentials out of what somebody typed; the rules are loaded only for such text."""
-
-    def __init__(self, setup: Setup) -> None:
-        self._setup = setup
-        self._known: dict[str, str] = {}
-
-    def text(self, text: str) -> str:
-        text = _unicode(text)
-        if not text.strip() or _PLAIN.fullmatch(text):
-            return text.strip()
-        return shorten(self._redacted(text), MAX_WHY)
-
-    def url(self, url: str) -> str:
-        """The address of a store: no bucket is called by a credential, the path of a folder may hold one."""
-        if urlsplit(url).scheme != "file":
-            return _unicode(url)
-        path = unquote(urlsplit(url).path, errors="backslashreplace")
-        cleaned = self.text(path)
-        return url if cleaned == path else f"file://{cleaned}"
-
-    def value(self, value: Any) -> Any:
-        """The same for every text in a JSON value."""
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, Mapping):
-            return {self.text(str(key)): self.value(one) for key, one in value.items()}
-        if isinstance(value, list | tuple | set | frozenset):
-            return [self.value(one) for one in value]
-        return value
-
-    def _redacted(self, text: str) -> str:
-        from archiver.redact import new_key
-
-        try:
-            with self._setup.session.lock:
-                redactor = self._setup.session.redactor or self._setup.redactor(new_key())
-                self._setup.session.redactor = redactor
-            return redactor.text(text)
-        except RedactionUnavailableError:
-            return "[not written: it could not be searched for credentials]"
+    return unicode(f"{user}@{socket.gethostname()}")[:MAX_WHY]

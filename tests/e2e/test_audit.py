@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -378,6 +379,42 @@ def test_a_store_that_takes_nothing_fails_no_action(
     assert audit.note(replace(setup, store=saved.store), "accept", run=RUN) == ()
     assert len(names(saved)) == 1
     assert actions(home)[:4] == ["open", "restore"] * 2
+
+
+def test_a_store_that_hangs_keeps_nobody_waiting(
+    saved: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The restore goes on; what hangs may come to its end later."""
+    let_go = threading.Event()
+
+    class Hanging(Refusing):
+        def create(self, name: str, body: Iterable[bytes], *, retention: RetentionClass) -> ObjectInfo:
+            if name.startswith(layout.AUDIT):
+                self.tries += 1
+                let_go.wait()
+            made: ObjectInfo = self._store.create(name, body, retention=retention)
+            return made
+
+    monkeypatch.setattr("archiver.audit.writing.WAIT", 0.05)
+    hanging = Hanging(saved.store, StoreError("never"))
+    report = restore(RUN, replace(saved, store=hanging), into=tmp_path / "out").report
+    assert (tmp_path / "out" / "report.json").is_file()
+    (warning,) = [text for text in report.warnings if text.startswith("audit: local only")]
+    assert "has not answered" in warning
+    assert hanging.tries == 1
+    let_go.set()
+    (thread,) = [one for one in threading.enumerate() if one.name == "audit"]
+    thread.join()
+    assert [entry.action for entry in objects(saved)] == ["restore"]
+
+
+def test_a_fault_of_its_own_is_no_matter_of_the_store(saved: Setup) -> None:
+    class Broken(Refusing):
+        def create(self, name: str, body: Iterable[bytes], *, retention: RetentionClass) -> ObjectInfo:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        audit.note(replace(saved, store=Broken(saved.store, StoreError("never"))), "accept", run=RUN)
 
 
 def test_the_store_can_be_left_out(saved: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
