@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from archiver.errors import AlreadyExistsError, InputNotFoundError, StoreFullError
+from archiver.errors import AlreadyExistsError, InputNotFoundError, RefusedError, StoreFullError
 from archiver.model import TranscriptPart
 from archiver.transcripts.names import shown
 from archiver.transcripts.native import write_native
@@ -74,6 +74,7 @@ def in_place(files: Sequence[File]) -> tuple[tuple[Path, ...], tuple[Path, ...]]
             with _failing(place):
                 _keep(place, backup)
                 new.replace(place)
+        _still_unchanged(changed, places, backups)
     finally:
         for path in written:
             path.unlink(missing_ok=True)
@@ -122,6 +123,27 @@ def _unchanged(files: Sequence[File]) -> None:
     for file in files:
         with file.source.opened(unchanged=True):
             pass
+
+
+def _still_unchanged(files: Sequence[File], places: Sequence[Path], backups: Sequence[Path]) -> None:
+    """Put the originals back, and `RefusedError`, where one was written until the moment it was replaced.
+
+    Who has it open writes on into the file that is the backup now, where nobody would look for it.
+    """
+    now = [backup.stat() for backup in backups]
+    if all(
+        seen.st_ino != file.source.inode  # a copy says nothing
+        or (seen.st_size, seen.st_mtime_ns) == (file.source.size, file.source.mtime_ns)
+        for file, seen in zip(files, now, strict=True)
+    ):
+        return
+    for place, backup in zip(places, backups, strict=True):
+        with _failing(place):
+            backup.replace(place)
+    raise RefusedError(
+        f"{shown(places[0])} was written to while it was mended; the originals are back in their places",
+        remedy="repair it again when nothing writes to it",
+    )
 
 
 def _appear(made: Path, folder: Path) -> None:
