@@ -133,6 +133,26 @@ def test_two_words_about_one_effect_are_none(setup: Setup, tmp_path: Path) -> No
     assert plan(RUN, because(setup), resolve={"": "done", name_of(""): "done"}).exit_code == 0
 
 
+def test_who_decides_is_who_acts(setup: Setup, tmp_path: Path) -> None:
+    """The claim names the person whom the audit names, configured or found out."""
+    journal = tmp_path / "audit.jsonl"
+    for number, who in enumerate(("on call <ops@example.org>", None), start=1):
+        audit = setup.settings.audit.model_copy(update={"who": who, "file": journal})
+        settings = setup.settings.model_copy(update={"audit": audit})
+        save(setup, effect("a"))
+        done = restore(
+            RUN,
+            replace(because(setup), settings=settings),
+            into=tmp_path / str(number),
+            resolve={"a": "done"},
+            claim=True,
+        )
+        (said,) = done.report.decisions
+        lines = [json.loads(line) for line in journal.read_text().splitlines()]
+        assert said.by == lines[-1]["who"]
+        assert who is None or said.by == who
+
+
 def test_more_decisions_than_a_claim_holds(setup: Setup, tmp_path: Path) -> None:
     save(setup, *(effect(f"key {number}") for number in range(10_000)))
     with pytest.raises(NeedsDecisionError, match="key 49; of 10000 that are open"):
