@@ -21,8 +21,9 @@ from archiver.errors import (
     ObjectNotFoundError,
     RefusedError,
     StoreUnreachableError,
+    UntrustedWriterError,
 )
-from archiver.history import Histories, Read, Stored
+from archiver.history import Histories, Read, Stored, opening
 from archiver.linking import check_gaps, check_link, of_the_future
 from archiver.model.record import Record
 from archiver.notes import Notes
@@ -244,7 +245,8 @@ class Catalog:
 
     def _sealed(self, run: str, seq: int, stored: Stored) -> Read:
         try:
-            return self._histories.read(stored, records.MAX_RECORD)
+            opens = opening(self._setup.identities_for(run, "record"))
+            return self._histories.read(stored, records.MAX_RECORD, opens)
         except ObjectNotFoundError as error:
             raise MissingRecordError(f"record {seq} of run {run} vanished while it was read") from error
 
@@ -258,7 +260,11 @@ class Catalog:
         if self._setup.writers.distrusts(link.record.writer) and not read.pinned:
             demand_unchanged(read.info, self._setup.store)
         written = stored.written
-        writer = self.notes.judge(link, replace(read.info, modified=written))
+        try:
+            writer = self.notes.judge(link, replace(read.info, modified=written))
+        except UntrustedWriterError as error:
+            error.args = (f"record {seq}: {error}",)
+            raise
         remarks = (*read.remarks, *of_the_future(link.record, read.info.name, written))
         return Entry(link.record, link.sha256, link.seal, read.info, writer, written, remarks)
 

@@ -3,12 +3,13 @@
 A record is created once. Where the store keeps versions, one that lies over it was put there by somebody who
 may write to the store: it is not believed, and it is said. Only rekeying puts versions there that are meant
 to be: they have another header before the same payload, so the newest that has the payload of the first is
-read, for the keys of the first may be gone.
+read, for the keys of the first may be gone. But anybody can put a header there that opens nothing: one that
+no key here opens is passed over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from io import BytesIO
@@ -16,7 +17,9 @@ from itertools import groupby
 from typing import cast
 
 from archiver import age
+from archiver.age import Identity
 from archiver.errors import (
+    ArchiverError,
     ContainerError,
     LimitExceededError,
     ObjectNotFoundError,
@@ -24,7 +27,11 @@ from archiver.errors import (
     StoreError,
     StoreUnreachableError,
 )
+from archiver.signed import seal_of
 from archiver.store import ObjectInfo, ObjectStore, ObjectVersion, Versioned
+
+Opens = Callable[[bytes], bool]
+"""Whether an identity at hand opens the header of a sealed object."""
 
 MAX_VERSIONS = 100
 """Versions of one record that are looked at, the newest and the first; who rekeys makes one each time."""
@@ -98,8 +105,8 @@ class Histories:
                 )
         return Listing(tuple(map(Stored, self._store.list(prefix))), (self._why_not,))
 
-    def read(self, stored: Stored, limit: int) -> Read:
-        """The object whole: as it was created, or with the newest header that the same payload has got.
+    def read(self, stored: Stored, limit: int, opens: Opens) -> Read:
+        """The object whole: as it was created, or with the newest header for the same payload that `opens`.
 
         Raises what the store does, `LimitExceededError` for a first version of more than `limit` bytes.
         """
@@ -108,12 +115,28 @@ class Histories:
             return Read(self._store.read(name, limit=limit), stored.info)
         store, first = cast("Versioned", self._store), stored.bodies[-1]
         try:
-            return _chosen(stored, store, store.read_version(name, first.version, limit=limit), limit)
+            original = store.read_version(name, first.version, limit=limit)
+            return _chosen(stored, store, original, limit, opens)
         except StoreDeniedError:
             if stored.marker is not None:
                 raise
             remark = f"{name} has later versions, and s3:GetObjectVersion is not allowed: the newest was read"
             return Read(self._store.read(name, limit=limit), stored.info, remarks=(remark,))
+
+
+def opening(identities: Sequence[Identity]) -> Opens:
+    """Tries these; where there are none nothing can be told by that, and every header may be meant."""
+
+    def opens(sealed: bytes) -> bool:
+        if not identities:
+            return True
+        try:
+            seal_of(BytesIO(sealed), identities, "the record", "")
+        except ArchiverError:
+            return False
+        return True
+
+    return opens
 
 
 def _grouped(versions: Iterator[ObjectVersion]) -> Listing:
@@ -132,8 +155,8 @@ def _grouped(versions: Iterator[ObjectVersion]) -> Listing:
     return Listing(tuple(objects), tuple(warnings))
 
 
-def _chosen(stored: Stored, store: Versioned, original: bytes, limit: int) -> Read:
-    """The newest version with the payload of the first; of what is no age file, the first."""
+def _chosen(stored: Stored, store: Versioned, original: bytes, limit: int, opens: Opens) -> Read:
+    """The newest version with the payload of the first that opens; of what is no age file, the first."""
     name, first = stored.info.name, stored.bodies[-1]
     payload = _payload(original)
     remarks = []
@@ -142,9 +165,15 @@ def _chosen(stored: Stored, store: Versioned, original: bytes, limit: int) -> Re
     strange: list[str] = []
     for body in stored.bodies[: min(MAX_VERSIONS, len(stored.bodies) - 1)]:
         sealed = _sealed(store, body, limit)
-        if payload is not None and sealed is not None and _payload(sealed) == payload:
+        if payload is None or sealed is None or _payload(sealed) != payload:
+            strange.append(body.version)
+        elif opens(sealed):
             return Read(sealed, _info(body), pinned=True, remarks=(*remarks, *_overwritten(name, strange)))
-        strange.append(body.version)
+        else:
+            remarks.append(
+                f"{name} has another header in version {body.version}, and no identity here opens it: what "
+                "was there before was read"
+            )
     return Read(original, _info(first), pinned=True, remarks=(*remarks, *_overwritten(name, strange)))
 
 

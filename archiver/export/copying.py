@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from archiver import layout, records
 from archiver.errors import ArchiverError, InvalidNameError, LimitExceededError, StoreFullError
-from archiver.history import Histories, Stored
+from archiver.history import Histories, Stored, opening
 from archiver.model.export import ExportedObject
 from archiver.scratch import fsync_folder
 from archiver.store import ObjectInfo, Versioned, open_store
@@ -93,7 +93,9 @@ class Copying:
         body = stored.bodies[0]
         if stored.touched and info.name.startswith(layout.RECORDS):
             with suppress(LimitExceededError):
-                read = self._histories.read(stored, records.MAX_RECORD)
+                run = layout.parse(info.name).run or ""
+                opens = opening(self._setup.identities_for(run, "record"))
+                read = self._histories.read(stored, records.MAX_RECORD, opens)
                 body = next((one for one in stored.bodies if _is(one, read.info)), body)
                 source = BytesIO(read.sealed)
                 return body, _Source(info.name, body.modified, body.version, cast("BinaryIO", source))

@@ -6,13 +6,14 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from moto import mock_aws
 
-from archiver import layout, restore
+from archiver import age, layout, restore
 from archiver.age import X25519Identity
 from archiver.archive import Given, Options, Source, archive
 from archiver.aws.door import client
@@ -27,6 +28,7 @@ from archiver.errors import (
     RolledBackError,
     StoreDeniedError,
 )
+from archiver.export import export
 from archiver.history import MAX_VERSIONS
 from archiver.model import Record
 from archiver.rekey import rekey
@@ -140,6 +142,28 @@ def test_an_overwritten_record_is_not_believed(place: Place) -> None:
     assert "not believed" in finding.note
     assert all(finding.ok for finding in verify(place.setup, RUN, deep=True))
     assert warning in restore.plan(RUN, place.setup).warnings
+
+
+@pytest.mark.parametrize("how", ["other keys", "no proof"])
+def test_a_header_that_opens_nothing_hides_no_record(place: Place, how: str, tmp_path: Path) -> None:
+    """Whoever may write can put any header before the payload that is there; what it hides is read."""
+    good = place.get(record(2))
+    header = age.read_header(BytesIO(good)).marshal()
+    if how == "other keys":
+        made: list[bytes] = []
+        sealer = age.seal([X25519Identity.generate().recipient], made.append, digest=False)
+        sealer.close()
+        other = age.read_header(BytesIO(b"".join(made))).marshal()
+    else:
+        other = header[:-2] + (b"A" if header[-2:-1] != b"A" else b"B") + b"\n"
+        assert len(age.read_header(BytesIO(other + good[len(header) :])).marshal()) == len(header)
+    strange = place.put(record(2), other + good[len(header) :])
+    assert notes(place.setup) == ["one", "two", "three"]
+    (warning,) = Catalog(place.setup).chain(RUN).warnings
+    assert f"another header in version {strange}, and no identity here opens it" in warning
+    assert all(finding.ok for finding in verify(place.setup, RUN))
+    export(RUN, place.setup, into=tmp_path / "export")
+    assert (tmp_path / "export" / "objects" / record(2)).read_bytes() == good
 
 
 def test_an_authentic_record_over_another_is_not_believed_either(place: Place) -> None:
