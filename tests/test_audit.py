@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from archiver import age, jsonio
-from archiver.audit import journal, reading
+from archiver.audit import journal, reading, seen
 from archiver.audit.reading import Read
 from archiver.errors import AuditError, InputNotFoundError
 from archiver.model.audit import AuditEntry, AuditLine
@@ -31,10 +31,10 @@ NOBODY = 65534
 SCHEMAS = Path(__file__).parent.parent / "schemas"
 
 
-def add(path: Path, number: int = 0, why: str = "") -> None:
+def add(path: Path, number: int = 0, why: str = "", at: datetime = datetime(2026, 3, 1, tzinfo=UTC)) -> None:
     def document(previous: str | None) -> dict[str, Any]:
         line = AuditLine(
-            at=datetime(2026, 3, 1, tzinfo=UTC), action="open", run="r", seq=number, who="anna@desk", uid=7,
+            at=at, action="open", run="r", seq=number, who="anna@desk", uid=7,
             why=why, store="ab" * 16, url="file:///s", previous=previous,
         )  # fmt: skip
         return line.document()
@@ -354,3 +354,12 @@ def test_the_schemas_describe_what_is_written(path: Path) -> None:
         validator.validate(document)
         assert not validator.is_valid({**document, "more": 1})
         assert not validator.is_valid({**document, "action": "look"})
+
+
+def test_of_a_file_without_end_only_the_newest_lines_are_held(path: Path) -> None:
+    """Clocks go back: the newest are those of the latest time, wherever they stand."""
+    for number, day in enumerate((3, 9, 1, 7, 2), start=1):
+        add(path, number, at=datetime(2026, 3, day, tzinfo=UTC))
+    assert [one.act.seq for one in seen.local(path, None)] == [1, 2, 3, 4, 5]
+    assert [one.act.seq for one in seen.local(path, "r", 2)] == [2, 4]
+    assert list(seen.local(path, "other", 2)) == []

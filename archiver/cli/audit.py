@@ -83,7 +83,7 @@ def _show(run: str | None, newest: int | None, opening: tuple[Any, ...], as_json
             _refuse_unknown(run, setup, known=bool(objects or said or any(seen.local(file, run))))
         except ArchiverError as error:
             failed = error  # what is known here is shown all the same
-    found = seen.merged(seen.local(file, run), iter(objects))
+    found = seen.merged(seen.local(file, run, newest), iter(objects))
     found = found[-newest:] if newest else found
     if as_json:
         document = {"entries": [_document(one) for one in found], "findings": [_finding(one) for one in said]}
