@@ -47,7 +47,6 @@ _OVERRIDES = {
     "diff.external": "",
     "log.showSignature": "false",
     "submodule.recurse": "false",
-    "core.untrackedCache": "false",
     "protocol.allow": "never",
     "gc.auto": "0",
     "maintenance.auto": "false",

@@ -185,6 +185,10 @@ def test_a_token_among_other_lines_says_when_it_expires(place: Callable[[str], d
     then = captured("file:~/token", **place(lines.format(jwt(at(NOW + 9 * HOUR)))))
     assert judged(then, **place(lines.format(jwt(at(NOW + 8 * HOUR))))).state == "FRESH"
     assert judged(then, **place(lines.format(jwt(at(NOW - HOUR))))).state == "STALE"
+    assert judged(then, **place(lines.format(jwt("soon")))).state == "UNKNOWN"
+    then = captured("file:~/token", **place(json.dumps({"access_token": jwt()})))
+    assert judged(then, **place(json.dumps({"access_token": jwt()}))).state == "FRESH"
+    assert judged(then, **place(json.dumps({"access_token": jwt("soon")}))).state == "UNKNOWN"
 
 
 def test_a_file_that_is_gone_or_empty_or_none(place: Callable[[str], dict[str, Any]], tmp_path: Path) -> None:

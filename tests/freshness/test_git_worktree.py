@@ -45,6 +45,11 @@ def submodule(repo: Repo) -> None:
     repo.git("commit", "-q", "-m", "with a module")
 
 
+def leave_out_in_module(repo: Repo) -> None:
+    repo.git("-C", "module", "update-index", "--skip-worktree", "file.txt")
+    (repo.folder / "module" / "file.txt").unlink()
+
+
 def commit_in(repo: Repo, folder: str) -> None:
     write(repo, "more", f"{folder}/file.txt")
     repo.git("-C", folder, "commit", "-q", "-a", "-m", "inside")
@@ -109,6 +114,7 @@ def nothing(_: Repo) -> None:
         (submodule, lambda r: write(r, "y", "module/file.txt"), "now 1 file: module"),
         (submodule, lambda r: write(r, "y", "module/new"), "now 1 file: module"),
         (submodule, lambda r: r.git("submodule", "deinit", "-f", "module"), "0 then, 1 now"),
+        (submodule, leave_out_in_module, "now 1 file: module"),
         (inner, lambda r: commit_in(r, "inner"), "other uncommitted changes"),
         (inner, lambda r: write(r, "y", "inner/file.txt"), "other uncommitted changes"),
         (staged("X"), staged("Y"), "other uncommitted changes"),
@@ -206,6 +212,15 @@ def test_a_repository_inside_that_leads_elsewhere_is_unknown(repo: Repo, tmp_pat
     assert (verdict.state, "private" in verdict.evidence) == ("UNKNOWN", False)
 
 
+def test_a_submodule_that_is_no_repository_any_more_is_unknown(repo: Repo) -> None:
+    submodule(repo)
+    captured = PROBE.capture(context(repo.folder))
+    (repo.folder / "module" / ".git").unlink()
+    (repo.folder / "module" / ".git").mkdir()
+    verdict = PROBE.judge(captured, context(repo.folder))
+    assert (verdict.state, "a repository inside this one" in verdict.evidence) == ("UNKNOWN", True)
+
+
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="this system cannot limit another process")
 def test_a_file_that_git_reads_whole_is_held_to_a_limit(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     captured = PROBE.capture(context(repo.folder))
@@ -231,7 +246,7 @@ def test_hostile_repositories_inside_execute_nothing(repo: Repo, tmp_path: Path,
         inside.commit("inside")
     hostile(inside, marker)
     hostile(repo, marker)
-    write(repo, "x", f"{kind}/file.txt")
+    write(repo, "edisni", f"{kind}/file.txt")  # of the same size, so that git has to look inside
     marker.unlink(missing_ok=True)
     captured = PROBE.capture(context(repo.folder))
     assert isinstance(captured, dict)

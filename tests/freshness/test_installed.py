@@ -171,6 +171,19 @@ def test_a_list_that_is_not_true_any_more(tmp_path: Path) -> None:
     assert "vue 3.0.0 then, not there now" in judge(captured, tmp_path).evidence
 
 
+def test_parts_of_the_project_are_no_packages(tmp_path: Path) -> None:
+    put(tmp_path / "node_modules", "react", "18.0.0")
+    listed = {
+        "node_modules/react": {"version": "18.0.0"},
+        "node_modules/part": {"resolved": "packages/part", "link": True},
+        "packages/part": {"version": "0.1.0"},
+    }
+    (tmp_path / "node_modules" / ".package-lock.json").write_text(json.dumps({"packages": listed}))
+    captured = PROBE.capture(context(tmp_path))
+    assert isinstance(captured, dict)
+    assert captured["node"] == {"names": ["react"], "versions": ["18.0.0"]}
+
+
 def test_a_list_leads_nowhere_else(tmp_path: Path) -> None:
     put(tmp_path, "outside", "1.0.0")
     put(tmp_path / "node_modules", "react", "18.0.0")

@@ -249,6 +249,13 @@ def test_a_record_without_digests_is_unknown(work: Path, captured: JsonValue) ->
     assert judge({"path": str(work), **captured} if captured else captured, work).state != "FRESH"
 
 
+@pytest.mark.parametrize("rest", [{}, [], 0, "x", {"count": "1"}])
+def test_a_record_that_does_not_count_the_others_is_unknown(work: Path, rest: JsonValue) -> None:
+    captured = PROBE.capture(context(work))
+    assert isinstance(captured, dict)
+    assert judge({**captured, "rest": rest}, work).state == "UNKNOWN"
+
+
 def test_a_hostile_record_reads_no_file_outside(work: Path) -> None:
     """Only names that were found here are read; a name in the record leads nowhere."""
     (work.parent / "secret").write_text("x")
