@@ -15,6 +15,7 @@ from servers.seaweed import free_ports
 from archiver import age, layout, records
 from archiver.age import Context, DataKey, KmsClient
 from archiver.archive import Given, Options, Source, archive
+from archiver.audit import entries
 from archiver.catalog import Catalog
 from archiver.config import load
 from archiver.errors import (
@@ -243,6 +244,32 @@ def test_the_policies_of_the_document(
     assert "hello" in restored(opened(), tmp_path / "out")
     with pytest.raises(KmsDeniedError, match="kms:GenerateDataKey is not allowed"):
         save(opened(), note)
+
+
+def test_the_policy_for_the_audit_of_readers(
+    opened, ministack: Ministack, arn: str, note: Path, tmp_path: Path, kms_caller: Callable[..., None]
+) -> None:
+    """A reader's own policy leaves the audit on this machine; that of the document puts it into the store."""
+    save(opened(), note)
+    text = (Path(__file__).parents[2] / "docs" / "AUDIT.md").read_text()
+    policies = [json.loads(block.split("```")[0]) for block in text.split("```json\n")[1:]]
+    (seals,) = [one for policy in policies for one in policy["Statement"] if one["Sid"] == "SealsAudit"]
+    assert seals.pop("Condition")["StringEquals"] == {
+        "kms:EncryptionContext:application": load().keys.application,
+        "kms:EncryptionContext:object": "audit",
+    }
+    reader = {"Effect": "Allow", "Action": "kms:Decrypt", "Resource": arn}
+    kms_caller(ministack.make_user_of([reader]))
+    report = restore("r", opened(), into=tmp_path / "local").report
+    (warning,) = [one for one in report.warnings if one.startswith("audit: local only")]
+    assert "kms:GenerateDataKey" in warning
+    assert "object='audit'" in warning
+    kms_caller(ministack.make_user_of([reader, {**seals, "Resource": arn}]))
+    report = restore("r", opened(), into=tmp_path / "both").report
+    assert not [one for one in report.warnings if one.startswith("audit:")]
+    (entry,) = [found.entry for found in entries.of(opened(), "r")]
+    assert entry is not None
+    assert entry.action == "restore"
 
 
 def test_the_example_of_the_document(config: Path) -> None:
