@@ -124,11 +124,11 @@ def test_the_real_result_takes_the_place_of_the_synthetic_one(dialect: str, orde
 
 
 @pytest.mark.parametrize("dialect", TOGETHER)
-@pytest.mark.parametrize("message", ["synthetic+real", "real+synthetic"])
+@pytest.mark.parametrize("message", ["synthetic+real", "real+synthetic", "synthetic+synthetic+real"])
 def test_of_two_in_one_message_the_real_one_stays(dialect: str, message: str) -> None:
     mended, report = mend_items(dialect, DIALECTS[dialect]("go", "call", message, "said"))
     assert results(dialect, mended) == [REAL]
-    assert [action.code for action in report.actions] == ["duplicate_result"]
+    assert {action.code for action in report.actions} == {"duplicate_result"}
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -140,9 +140,14 @@ def test_one_that_nothing_came_after_is_an_answer(dialect: str) -> None:
 
 @pytest.mark.parametrize("dialect", [name for name in DIALECTS if name != "openai-responses"])
 def test_a_late_one_that_nothing_came_after_is_moved(dialect: str) -> None:
-    order = ("go", "synthetic", "call", "said") if dialect == "codex" else ("go", "call", "hm", "synthetic")
+    order = (
+        ("go", "synthetic", "call", "said")
+        if dialect == "codex"
+        else ("go", "call", "hm", "said", "synthetic")
+    )
     items = DIALECTS[dialect](*order)
-    mended, _ = mend_items(dialect, items)
+    mended, report = mend_items(dialect, items)
+    assert [action.code for action in report.actions] == ["misplaced_result"]
     (text,) = results(dialect, mended)
     assert text.removeprefix("Error: ") == INTERRUPTED
     assert codes(dialect, mended) == []
@@ -167,6 +172,21 @@ def test_two_calls_with_one_id_keep_their_order(dialect: str) -> None:
     second["arguments"] = '{"other": 1}'
     mended, _ = mend_items(dialect, items)
     assert [text.removeprefix("Error: ") for text in results(dialect, mended)] == [INTERRUPTED, REAL]
+    facts = get_dialect(dialect).facts
+    assert [one.call_id for item in mended for one in facts(item).results] == ["call_1", "call_1_2"]
+
+
+def test_three_rounds_name_items_of_the_first_list() -> None:
+    items = chat("go", "call", "call", "real", "go on", "call", "go on", "said")
+    items[5:5] = chat("call")
+    items.insert(1, {"role": "info", "content": "a line of the harness's own"})
+    _, report = mend_items("openai-chat", items)
+    assert [(one.code, one.item) for one in report.actions] == [
+        ("bad_role", 1),
+        ("duplicate_call", 3),
+        ("duplicate_call", 7),
+        ("unanswered_call", 6),
+    ]
 
 
 def test_what_was_done_names_lines_of_the_original(tmp_path: Path) -> None:
