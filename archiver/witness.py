@@ -36,6 +36,7 @@ from archiver.model import Frozen
 from archiver.model.base import Utc
 from archiver.model.checkpoint import Digest
 from archiver.scratch import fsync_folder
+from archiver.shellwords import run_word
 
 WITNESS_FORMAT: Final = 1
 MAX_FILE: Final = 1 << 14
@@ -213,10 +214,12 @@ def _parsed(path: Path, data: bytes, store: str, run: str) -> Seen:
 
 
 def _torn(path: Path, why: str) -> WitnessError:
+    run = layout.decode_run(path.name.removesuffix(_SUFFIX))
     return WitnessError(
-        f"what was remembered of a run in {path} cannot be read: {why}",
+        f"what was remembered of run {run} in {path} cannot be read: {why}",
         remedy="bring the file back from a backup; or look yourself whether the store is as new as it should "
-        "be, and then `archiver witness forget` with the run's name lets it be seen anew",
+        f"be, and then `archiver witness forget --store-id {path.parent.name} {run_word(run)}` lets it be "
+        "seen anew",
     )
 
 

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from archiver.config import Settings
 from archiver.config.values import size_text
-from archiver.doctor import objects, server
+from archiver.doctor import memory, objects, server
 from archiver.doctor.check import Check, failed, failure, ok, unknown, warning
 from archiver.errors import ArchiverError, StoreFullError, StoreUnreachableError
 from archiver.layout import DOCTOR_PROBES
@@ -41,6 +41,7 @@ def checks(settings: Settings, store: ObjectStore) -> Iterator[Check]:
             yield unknown(name, "this user may not write here, so it could not be tried")
     yield _space(folder, settings)
     yield _reached_by_others(folder)
+    yield from memory.beside(settings, folder)
     yield objects.classes(store, lambda name: store.head(name).retention)
     yield from objects.left_over(store)
 

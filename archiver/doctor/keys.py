@@ -178,11 +178,13 @@ def _signing(settings: Settings, held: Held) -> Iterator[Check]:
     except ArchiverError as error:
         yield failed("writers", error)
         return
-    yield _writers(writers, own)
+    yield _writers(writers, own, any(check.name == "signing key" for check in held.problems))
 
 
-def _writers(writers: Writers, own: str | None) -> Check:
+def _writers(writers: Writers, own: str | None, broken: bool) -> Check:
     name = "writers"
+    if not writers.trusted and broken:
+        return unknown(name, "no list of writers, and the signing key cannot be read: nobody is believed yet")
     if not writers.trusted:
         return failure(
             name,

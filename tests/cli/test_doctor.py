@@ -114,7 +114,8 @@ def test_a_folder(command: Command) -> None:
     looked = command("doctor", "--json")
     assert (looked.code, looked.json["fencing"]) == (0, "enforced")
     looked = command("doctor", terminal=True)
-    assert re.search(r"\n\d+ ok\.\n$", plain(looked.out))
+    assert re.search(r"\n\d+ ok, 1 warning\.\n$", plain(looked.out))
+    assert "key beside store" in looked.out
 
 
 def test_a_store_that_is_not_reached(

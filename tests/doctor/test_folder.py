@@ -28,6 +28,7 @@ def test_a_folder_as_it_should_be(tmp_path: Path, settle: Settle, checked: Check
     settings = settle(str(tmp_path / "store"))
     before = files(tmp_path / "store")
     found = checked(settings)
+    assert found.pop("key beside store").verdict == "warning"
     assert {check.verdict for check in found.values()} == {"ok"}, found
     assert found["fencing"].text.startswith("enforced")
     assert files(tmp_path / "store") == before == [".store.json.class", "store.json"]
