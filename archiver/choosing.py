@@ -113,8 +113,13 @@ def advising(record: Record, setup: Setup) -> Iterator[None]:
         raise
 
 
-def lost(chain: Chain, record: Record, setup: Setup, limit: int = MAX_LOST) -> tuple[str, ...]:
-    """What came after the checkpoint, a line for each later one; of many, the first and the last."""
+def lost(
+    chain: Chain, record: Record, setup: Setup, limit: int = MAX_LOST, told: str = ""
+) -> tuple[str, ...]:
+    """What came after the checkpoint, a line for each later one; of many, the first and the last.
+
+    `told` is what was said before of why a record cannot be read.
+    """
     catalog = Catalog(setup)
     known = {link.record.seq: link.record for link in chain.links if link.record.seq > record.seq}
     later = [
@@ -124,14 +129,20 @@ def lost(chain: Chain, record: Record, setup: Setup, limit: int = MAX_LOST) -> t
     ]
     first = later if len(later) <= limit else later[: (limit + 1) // 2]
     last = later[len(later) - (limit - len(first)) :] if len(first) < len(later) else []
-    lines = list(_lines(first, known, record, catalog))
-    if len(lines) + len(last) < len(later):
-        lines.append(f"{len(later) - len(first) - len(last)} more")
-    return (*lines, *_lines(last, known, record, catalog))
+    more = len(later) - len(first) - len(last)
+    between = (f"{more} more",) if more else ()
+    said: set[str] = {told} if told else set()
+    begin = tuple(_lines(first, known, record, catalog, said))
+    return (*begin, *between, *_lines(last, known, record, catalog, said))
 
 
-def _lines(numbers: list[int], known: dict[int, Record], record: Record, catalog: Catalog) -> Iterator[str]:
-    """A line a number; records that were not verified with the chain are read for it."""
+def _lines(
+    numbers: list[int], known: dict[int, Record], record: Record, catalog: Catalog, said: set[str]
+) -> Iterator[str]:
+    """A line a number; records that were not verified with the chain are read for it.
+
+    Why one cannot be read is not said again where it was `said`, or is the same but for the number.
+    """
     unreachable: StoreError | None = None
     for seq in numbers:
         if seq in known:
@@ -143,10 +154,22 @@ def _lines(numbers: list[int], known: dict[int, Record], record: Record, catalog
             later = catalog.read(record.run, seq).record
         except ArchiverError as error:
             unreachable = error if isinstance(error, StoreError) else None
-            yield f"record {seq}, which cannot be read: {shorten(str(error), 2 * _MAX_NOTE)}"
+            why = _numberless(str(error), seq)
+            because = "" if any(why in _numberless(one, seq) for one in said) else f": {_short(error)}"
+            said.add(why)
+            yield f"record {seq}, which cannot be read{because}"
             continue
         if later.bundle is not None:
             yield _line(later, record)
+
+
+def _short(error: ArchiverError) -> str:
+    return shorten(str(error), 2 * _MAX_NOTE)
+
+
+def _numberless(text: str, seq: int) -> str:
+    """A message without the number of the record that it is about."""
+    return text.replace(f"{seq:08d}", "…").replace(f"record {seq}", "record …")
 
 
 def _line(later: Record, record: Record) -> str:
@@ -203,7 +226,11 @@ def _advise(error: ArchiverError, run: str, damaged: int, setup: Setup) -> None:
         if found is None:
             return
         price = lost(
-            Chain(run, beginning.links, beginning.newest, beginning.remarks), found, setup, MAX_ADVISED
+            Chain(run, beginning.links, beginning.newest, beginning.remarks),
+            found,
+            setup,
+            MAX_ADVISED,
+            str(error),
         )
     except ArchiverError:  # what is wrong is said already; this only says what else could be done
         return

@@ -28,7 +28,7 @@ _MAX_SHOWN = 2000
 
 _REMEDY = (
     "look in the systems they act on, then say what you found: --resolve KEY=done or KEY=not-done, with "
-    "--because; --accept effects hands the checkpoint over to look at"
+    "--because; --accept effects only hands the checkpoint over to look at, and lets nothing go on"
 )
 
 
@@ -75,6 +75,20 @@ def may_hide(record: Record) -> bool:
     those whose arguments were redacted.
     """
     return record.effects.in_progress + record.effects.uncertain > len(record.effects.undecided)
+
+
+def hidden(record: Record, replaced: bool) -> Iterator[str]:
+    """What a plan says of effects that the restore may refuse though the record does not name them.
+
+    Records of earlier releases do not count those whose arguments were redacted; `replaced` says that earlier
+    checkpoints of the run replaced something.
+    """
+    open_ = record.effects.in_progress + record.effects.uncertain - len(record.effects.undecided)
+    if open_ > 0 and (record.findings or replaced):
+        yield (
+            f"{open_} more effects are open and may be done again, unless their arguments held credentials: "
+            "those would be refused as undecided once the bundle is open"
+        )
 
 
 def undecided(checkpoint: Checkpoint) -> tuple[Effect, ...]:

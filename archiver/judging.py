@@ -163,14 +163,17 @@ def refuse(report: RestoreReport, but: str) -> None:
     if not any(blocker.accept != but for blocker in report.blockers):
         return
     kind = NeedsDecisionError if report.exit_code == NeedsDecisionError.exit_code else StaleCheckpointError
-    accepts = " ".join(f"--accept {word(blocker.accept)}" for blocker in report.blockers)
+    accepts = " ".join(
+        f"--accept {word(blocker.accept)}" for blocker in report.blockers if blocker.accept != gate.EFFECTS
+    )
+    go_on = f"; to go on all the same: {accepts}" if accepts else ""
     decide = next((f"{one.remedy}; " for one in report.blockers if one.accept == gate.EFFECTS), "")
     at = (f"--at {report.seq}",) if report.seq != report.newest else ()
     look = f"`{command('archiver restore', report.run, ('--plan', *at, *report.flags))}`"
     error = kind(
         f"checkpoint {report.seq} of run {report.run} is not handed over: "
         + "; ".join(blocker.reason for blocker in report.blockers),
-        remedy=f"{decide}see {look}; to go on all the same: {accepts}",
+        remedy=f"{decide}see {look}{go_on}",
     )
     error.details = {
         "run": report.run,

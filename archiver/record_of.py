@@ -10,6 +10,7 @@ from archiver import retention
 from archiver.model.checkpoint import Checkpoint
 from archiver.model.receipt import Receipt
 from archiver.model.record import BundleRef, EffectCounts, PlanCounts, Record, Sizes
+from archiver.redact import contains_placeholder
 from archiver.safetext import shorten
 
 if TYPE_CHECKING:
@@ -78,12 +79,16 @@ def record_of(
 
 
 def effect_counts(checkpoint: Checkpoint) -> EffectCounts:
-    """Effects by status, and the unreplayable ones of which nobody knows whether they happened."""
+    """Effects by status, and the unreplayable ones of which nobody knows whether they happened.
+
+    One whose arguments hold a placeholder cannot be done again, whatever it was before it was redacted.
+    """
     counts = Counter(effect.status for effect in checkpoint.effects)
     undecided = [
         effect.key
         for effect in checkpoint.effects
-        if effect.status in ("in_progress", "uncertain") and not effect.replayable
+        if effect.status in ("in_progress", "uncertain")
+        and (not effect.replayable or contains_placeholder(effect.arguments))
     ]
     return EffectCounts(
         proposed=counts["proposed"],

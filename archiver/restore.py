@@ -62,8 +62,10 @@ def plan(
     `UsageError` for an effect that is not to be decided on; a stale world is not an error here but a blocker
     of the report.
     """
-    now = now or datetime.now(UTC)
-    return _planned(run, setup, at, previous, accept, resolve or {}, network, current, now).report
+    now, resolve = now or datetime.now(UTC), deciding.by_name(resolve or {})
+    report = _planned(run, setup, at, previous, accept, resolve, network, current, now).report
+    hints = (*_not_sure(resolve, report), *gate.hidden(report.record, bool(report.replaced_before)))
+    return report.model_copy(update={"warnings": (*report.warnings, *hints)})
 
 
 def _planned(
@@ -77,7 +79,6 @@ def _planned(
     current: Current | None,
     now: datetime,
 ) -> Planned:
-    resolve = deciding.by_name(resolve)
     deciding.check_words(resolve, setup.why)
     catalog = Catalog(setup)
     found = choosing.find(run, setup, at=at, previous=previous, accept=accept, now=now)
@@ -111,7 +112,7 @@ def _planned(
             "flags": setup.session.words(),
             "decisions": decisions,
             "reason": reason,
-            "warnings": (*report.warnings, *end.warnings(), *_not_sure(resolve, undecided)),
+            "warnings": (*report.warnings, *end.warnings()),
         }
     )
     return Planned(report, end, past, new)
@@ -176,7 +177,9 @@ def restore(
     return Restored(_in_folder(checkpoint, into), report, into, planned, setup)
 
 
-def _not_sure(resolve: Mapping[str, Outcome], undecided: Collection[str]) -> Iterator[str]:
+def _not_sure(resolve: Mapping[str, Outcome], report: Report) -> Iterator[str]:
+    """What a plan cannot tell of decisions, because the bundle has to be opened for it."""
+    undecided = {name_of(key) for key in report.record.effects.undecided}
     for name in resolve:
         if name not in undecided:
             yield f"whether effect {gate.told([name])} is to be decided on is known once the bundle is open"

@@ -53,7 +53,8 @@ def restore(
             help="Go on all the same, this once; the report notes it; repeatable. A probe that is not FRESH, "
             "by its name (age, approvals, budget, credentials, git_branch, git_commit, git_dirty, harness, "
             "installed, lockfiles, model, platform, prompt, remote_head, runtime, tools, upstream, or one of "
-            "your own); `effects` that nobody has decided on; `rollback` of the store behind what was seen.",
+            "your own), or `rollback` of the store behind what was seen. `effects` only hands over what "
+            "nobody has decided on, to look at: it lets nothing go on.",
             metavar="WHAT",
         ),
     ] = None,

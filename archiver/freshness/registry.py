@@ -112,7 +112,7 @@ def judge_all(
     if strange := sorted(accepted - known):
         raise UsageError(
             f"there is no probe {', '.join(map(repr, strange))} to accept",
-            remedy=f"--accept takes one of: {', '.join(sorted(known))}",
+            remedy=f"--accept takes one of: {', '.join(sorted(known | _RESERVED - {OTHERS}))}",
         )
     verdicts = [*_judge(named, context, asked, known - {OTHERS} if left else known)]
     if left:

@@ -13,13 +13,16 @@ from pathlib import Path
 
 import pytest
 
+from archiver import choosing
 from archiver.archive import Source, archive
-from archiver.catalog import Catalog
+from archiver.catalog import Catalog, Chain
 from archiver.cli.show import _replaced_before
+from archiver.errors import DamagedError, NeedsDecisionError, UntrustedWriterError, UsageError
 from archiver.model import Checkpoint, Plan
 from archiver.model.checkpoint import Approval
 from archiver.restore import plan, restore
 from archiver.setup import Setup
+from archiver.writers import Writers
 
 from .test_restore_edges import shell
 from .test_resume import NOW, RUN, effect, other, saved  # noqa: F401 - a fixture
@@ -227,3 +230,81 @@ def test_more_effects_than_a_command_holds_are_for_a_program(setup: Setup, tmp_p
     restore(RUN, setup, into=tmp_path / "out", accept=["effects"])
     assert advised(tmp_path / "out") == []
     assert "too many of them for one command" in (tmp_path / "out" / "REPORT.md").read_text()
+
+
+# --- what a plan knows --------------------------------------------------------------------------------------
+
+
+def test_an_effect_whose_credential_was_taken_out_is_undecided_in_the_plan_too(
+    setup: Setup, tmp_path: Path
+) -> None:
+    token = {"token": "ghp_" + secrets.token_hex(18)}
+    saved(setup, effect("a"), effect("b", replayable=True, arguments=token), effect("c", replayable=True))
+    decided = replace(setup, why="looked")
+    planned = plan(RUN, decided, resolve={"a": "done"})
+    assert planned.exit_code == 7
+    assert planned.record.effects.undecided == ("a", "b")
+    with pytest.raises(NeedsDecisionError, match="happened: b"):
+        restore(RUN, decided, into=tmp_path / "no", resolve={"a": "done"})
+    assert plan(RUN, decided, resolve={"a": "done", "b": "not-done"}).exit_code == 0
+    done = restore(RUN, decided, into=tmp_path / "out", resolve={"a": "done", "b": "not-done"})
+    assert done.effects.undecided == ()
+
+
+def test_of_records_that_do_not_list_them_a_plan_warns_and_a_restore_does_not(
+    setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("archiver.record_of.contains_placeholder", lambda _: False)  # as releases before
+    token = {"token": "ghp_" + secrets.token_hex(18)}
+    saved(setup, effect("a"), effect("b", replayable=True, arguments=token))
+    decided = replace(setup, why="looked")
+    planned = plan(RUN, decided, resolve={"a": "done", "b": "done"})
+    assert any("unless their arguments held credentials" in one for one in planned.warnings)
+    assert any("is known once the bundle is open" in one for one in planned.warnings)
+    done = restore(RUN, decided, into=tmp_path / "out", resolve={"a": "done", "b": "done"})
+    assert not [one for one in done.report.warnings if "bundle is open" in one]
+
+
+def test_to_accept_effects_is_never_called_a_way_to_go_on(setup: Setup, tmp_path: Path) -> None:
+    saved(setup, effect("a"))
+    with pytest.raises(NeedsDecisionError) as caught:
+        restore(RUN, setup, into=tmp_path / "out")
+    assert "lets nothing go on" in (caught.value.remedy or "")
+    assert "to go on all the same" not in (caught.value.remedy or "")
+    with pytest.raises(UsageError) as unknown:
+        plan(RUN, setup, accept=["efects"])
+    words = re.findall("[a-z_]+", unknown.value.remedy or "")
+    assert {"effects", "rollback", "age", "git_commit"} <= set(words)
+
+
+def test_what_is_lost_is_counted_right_and_said_once(setup: Setup, tmp_path: Path) -> None:
+    for _ in range(7):
+        saved(setup)
+    folder = tmp_path / "store" / "records" / RUN
+    for seq in (3, 4, 5, 6, 7):
+        path = folder / f"{seq:08}.age"
+        data = path.read_bytes()
+        path.unlink()
+        path.write_bytes(data[:-1])
+    with pytest.raises(DamagedError) as caught:
+        restore(RUN, setup, into=tmp_path / "out")
+    remedy = caught.value.remedy or ""
+    lost = remedy.partition("lost by that: ")[2]
+    assert "record 3, which cannot be read; record 4, which cannot be read; 2 more; record 7, which" in lost
+    assert str(caught.value) not in remedy
+    lines = restore(RUN, setup, into=tmp_path / "out", previous=True).report.lost
+    assert len([line for line in lines if ":" in line]) == 1
+    first = Chain(RUN, Catalog(setup).beginning(RUN).links[:1], 7)
+    assert "0 more" not in choosing.lost(first, first.links[0].record, setup, 6)
+
+
+def test_a_key_that_is_distrusted_is_named_with_the_record(
+    other: tuple[Setup, Setup],  # noqa: F811 - the fixture
+    tmp_path: Path,
+) -> None:
+    first, second = other
+    saved(first)
+    restore(RUN, second, into=tmp_path / "over").resume()
+    alone = replace(first, writers=Writers(first.writers.trusted[:1], Path("writers.toml")))
+    with pytest.raises(UntrustedWriterError, match=r"^record 2: run pays is signed by"):
+        plan(RUN, alone)
