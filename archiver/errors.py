@@ -110,7 +110,7 @@ class DamagedError(ArchiverError):
     """Bytes are not what was written, or some are missing."""
 
     exit_code = 4
-    usual_remedy = "restore another checkpoint with --at, or the object from another copy of the store"
+    usual_remedy = "bring the object back from another copy of the store"
 
 
 class MalformedTranscriptError(DamagedError):

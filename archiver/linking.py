@@ -39,10 +39,16 @@ def check_gaps(run: str, present: list[int], last: int) -> None:
         before = seq
     if missing:
         shown = ", ".join(missing[:5]) + (", …" if len(missing) > 5 else "")
+        whole = next(at - 1 for at, seq in enumerate((*present, 0), 1) if seq != at)
+        left = (
+            f"a checkpoint up to number {whole} can be restored with --at"
+            if whole
+            else "without its first record nothing of the run can be believed"
+        )
         raise MissingRecordError(
             f"run {run}: record {shown} is missing before the newest, {last}",
             remedy="somebody or something removed records, or added one: look in a copy of the store; "
-            "--at with a number before the gap restores what is whole",
+            f"{left}",
         )
 
 

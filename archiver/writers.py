@@ -135,7 +135,7 @@ class Writers:
             known,
             f"run {run} was written",
             at,
-            remedy="restore a checkpoint from before with --at; somebody else may hold this key",
+            remedy="somebody else may hold this key: look at what it wrote since then, and who could use it",
         )
         return self._begun(fitting, f"run {run} was written", at)
 
