@@ -13,8 +13,10 @@ from archiver.errors import (
     ArchiverError,
     ChainError,
     ContextMismatchError,
+    KeyUnavailableError,
     LimitExceededError,
     StaleWriterError,
+    UntrustedWriterError,
 )
 from archiver.model import utc_text
 from archiver.model.record import Decision, EffectCounts, Record, Sizes
@@ -124,8 +126,9 @@ def check_possible(run: str, end: End, setup: Setup, now: datetime) -> None:
     Raises `KeyUnavailableError` without a signing key, `UntrustedWriterError` for one whose records no
     restorer would believe, `ChainError` where the newest record cannot be followed, `LimitExceededError`.
     """
-    setup.writers.judge(setup.require_signing_key().public, run, now)
+    _demand_own_key(run, setup, now)
     setup.require_store_id()
+    rollback.refuse_claim(run, end.seq + 1, setup)
     if end.sha256 is None:
         raise ChainError(
             f"run {run} cannot be taken over: its newest record, {end.seq}, cannot be read, so nothing can "
@@ -136,6 +139,27 @@ def check_possible(run: str, end: End, setup: Setup, now: datetime) -> None:
         raise LimitExceededError(
             f"run {run} has used its last number, {layout.MAX_SEQ}", remedy="go on under another run id"
         )
+
+
+def _demand_own_key(run: str, setup: Setup, now: datetime) -> None:
+    """Refuse a claim that nobody could sign, or that no restorer would believe."""
+    if setup.signing_key is None:
+        raise KeyUnavailableError(
+            f"run {run} cannot be taken over: there is no signing key to sign the claim with",
+            remedy="`archiver keygen --into FOLDER` makes one, and FOLDER/writers.toml has the entry that "
+            "belongs into the writers.toml of everybody who restores; then name it with --signing-key "
+            "FOLDER/signing.pem",
+        )
+    own = setup.signing_key.public
+    try:
+        setup.writers.judge(own, run, now)
+    except UntrustedWriterError as error:
+        listed = any(writer.key == own for writer in setup.writers.trusted)
+        why = f"a restorer would say: {error}" if listed else "it is not in the list of trusted writers"
+        raise UntrustedWriterError(
+            f"run {run} cannot be taken over with the own signing key, {own}: {why}",
+            remedy=f"{error.remedy or ''}".replace("if you know whose key this is", "to have it believed"),
+        ) from error
 
 
 def claim(

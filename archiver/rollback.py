@@ -267,13 +267,37 @@ def refuse_used(record: Record, setup: Setup) -> None:
 
     Where the store has one, creating it fails by itself.
     """
-    sight = look(record.run, setup)
-    if sight.seen is None or sight.seen.seq < record.seq:
+    sight, seen = _used(record.run, record.seq, setup)
+    if seen is not None:
+        raise sight.behind(seen, record.seq - 1, writing=True)
+
+
+def refuse_claim(run: str, seq: int, setup: Setup) -> None:
+    """The same for a claim with this number, which no word that accepts a store behind allows."""
+    sight, seen = _used(run, seq, setup)
+    if seen is None:
         return
+    behind = sight.behind(seen, seq - 1)
+    error = RolledBackError(
+        f"run {run} cannot be taken over while its store is behind: --accept {ROLLBACK} hands over what is "
+        f"there, and --claim would use number {seq} again, of which nobody could then tell the record that "
+        f"counts; record {seen.seq} was seen on {moment(seen.seen_at)}",
+        remedy=f"leave out --claim to look at what is there; {behind.remedy}, and then claim it",
+    )
+    error.details = behind.details
+    raise error
+
+
+def _used(run: str, seq: int, setup: Setup) -> tuple[Sight, Seen | None]:
+    """What was seen of the run, if that is this number or more and the store has no record of the number."""
+    sight = look(run, setup)
+    if sight.seen is None or sight.seen.seq < seq:
+        return sight, None
     try:
-        setup.store.head(layout.record_name(record.run, record.seq))
+        setup.store.head(layout.record_name(run, seq))
     except ObjectNotFoundError:
-        raise sight.behind(sight.seen, record.seq - 1, writing=True) from None
+        return sight, sight.seen
+    return sight, None
 
 
 def committed(record: Record, setup: Setup) -> tuple[str, ...]:

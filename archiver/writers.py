@@ -303,7 +303,8 @@ def _read(path: Path) -> tuple[_List, tuple[str, ...]]:
     except OSError as error:
         raise ConfigError(
             f"the list of trusted writers {path} cannot be read: {error.strerror}",
-            remedy="correct keys.writers, or remove it to trust the own signing key alone",
+            remedy="correct --writers or keys.writers, whichever names it; without both the own signing key "
+            "alone is trusted",
         ) from error
     except ValidationError as error:
         first = error.errors()[0]

@@ -178,7 +178,10 @@ def open_setup(
     signing_key = keys.load_signing_key(settings) if need == "write" else _reader_key(settings)
     recipients = keys.recipients(settings, identities, kms)
     if need == "read" and not identities:
-        raise KeyUnavailableError("there is no identity, so nothing can be opened", remedy=_restore_keys())
+        raise KeyUnavailableError(
+            "there is no identity, so nothing can be opened",
+            remedy=f"name the file of one with --identity FILE; or {_restore_keys()}",
+        )
     if need == "write" and (not recipients or signing_key is None):
         what = "signing key" if recipients else "identity and no recipient"
         raise KeyUnavailableError(

@@ -17,12 +17,20 @@ from archiver import choosing
 from archiver.archive import Source, archive
 from archiver.catalog import Catalog, Chain
 from archiver.cli.show import _replaced_before
-from archiver.errors import DamagedError, NeedsDecisionError, UntrustedWriterError, UsageError
+from archiver.errors import (
+    DamagedError,
+    KeyUnavailableError,
+    NeedsDecisionError,
+    RolledBackError,
+    StaleWriterError,
+    UntrustedWriterError,
+    UsageError,
+)
 from archiver.model import Checkpoint, Plan
 from archiver.model.checkpoint import Approval
 from archiver.restore import plan, restore
 from archiver.setup import Setup
-from archiver.writers import Writers
+from archiver.writers import Writer, Writers
 
 from .test_restore_edges import shell
 from .test_resume import NOW, RUN, effect, other, saved  # noqa: F401 - a fixture
@@ -308,3 +316,68 @@ def test_a_key_that_is_distrusted_is_named_with_the_record(
     alone = replace(first, writers=Writers(first.writers.trusted[:1], Path("writers.toml")))
     with pytest.raises(UntrustedWriterError, match=r"^record 2: run pays is signed by"):
         plan(RUN, alone)
+
+
+# --- claims that cannot be ----------------------------------------------------------------------------------
+
+
+def test_a_claim_without_a_key_that_is_believed_says_how_to_have_one(
+    other: tuple[Setup, Setup],  # noqa: F811 - the fixture
+    tmp_path: Path,
+) -> None:
+    first, second = other
+    saved(first)
+    with pytest.raises(KeyUnavailableError, match="no signing key to sign the claim") as none:
+        restore(RUN, replace(first, signing_key=None), into=tmp_path / "out", claim=True)
+    remedy = none.value.remedy or ""
+    assert "archiver keygen --into" in remedy
+    assert "writers.toml" in remedy
+    assert "init" not in remedy
+    alone = replace(second, writers=Writers(first.writers.trusted[:1], Path("writers.toml")))
+    own = alone.require_signing_key().public
+    with pytest.raises(UntrustedWriterError, match="the own signing key") as strange:
+        restore(RUN, alone, into=tmp_path / "out", claim=True)
+    assert f"run {RUN} is signed by" not in str(strange.value)
+    assert own in str(strange.value)
+    assert own in (strange.value.remedy or "")
+    elsewhere = Writer(name="it", key=own, runs="other-*")
+    listed = replace(alone, writers=Writers((*first.writers.trusted[:1], elsewhere), Path("w.toml")))
+    with pytest.raises(UntrustedWriterError, match=r"a restorer would say: .* trusted for runs"):
+        restore(RUN, listed, into=tmp_path / "out", claim=True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_store_behind_is_not_claimed_and_the_error_says_that_the_claim_is_why(
+    setup: Setup, tmp_path: Path
+) -> None:
+    for _ in range(3):
+        saved(setup)
+    record = tmp_path / "store" / "records" / RUN / "00000003.age"
+    kept = record.read_bytes()
+    record.unlink()
+    with pytest.raises(RolledBackError, match="cannot be taken over while its store is behind") as caught:
+        restore(RUN, setup, into=tmp_path / "out", accept=["rollback"], claim=True)
+    assert "--claim would use number 3 again" in str(caught.value)
+    assert (caught.value.remedy or "").startswith("leave out --claim to look")
+    assert "--run-id" not in (caught.value.remedy or "")
+    assert not (tmp_path / "out").exists()
+    done = restore(RUN, setup, into=tmp_path / "out", accept=["rollback"])
+    record.write_bytes(kept)
+    with pytest.raises(StaleWriterError):
+        done.resume()
+
+
+def test_what_is_named_wrongly_is_told_by_the_flag_that_names_it(
+    setup: Setup, config: Path, tmp_path: Path
+) -> None:
+    saved(setup)
+    wrong = shell(f"archiver restore --plan --config '{config}' --writers nope.toml {RUN}", tmp_path)
+    assert wrong.returncode == 2
+    assert "correct --writers" in wrong.stderr
+    (tmp_path / "empty").mkdir()
+    nothing = shell(
+        f"HOME=$PWD archiver restore --plan --store '{tmp_path}/store' --writers /dev/null {RUN}",
+        tmp_path / "empty",
+    )
+    assert nothing.returncode == 6
+    assert "--identity FILE" in nothing.stderr
