@@ -160,8 +160,13 @@ def _say(told: _Told, sample: Sample | None, as_json: bool) -> None:
             f"--seed {sample.seed} has the same again"
         )
     problems.report(
-        (f"{finding.object}: {finding.error}", finding.error) for finding in broken if finding.error
+        (f"{_place(finding)}: {finding.error}", finding.error) for finding in broken if finding.error
     )
+
+
+def _place(finding: Finding) -> str:
+    """The object; the run where the finding is about all of its records."""
+    return f"run {finding.run}" if finding.run and finding.object.endswith("/") else finding.object
 
 
 class _Told:

@@ -346,7 +346,7 @@ def test_damage_is_found_named_and_told_by_the_exit_code(command: Command, work:
         assert listed.code == 4
         assert "bad" in listed.out  # what cannot be read is never passed over
         assert "good" not in listed.out
-        assert "run bad, record 1" in listed.err
+        assert "record 1 of run bad" in listed.err
     assert command("list", "--json").json["errors"][0]["run"] == "bad"
 
 

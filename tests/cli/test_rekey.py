@@ -121,7 +121,7 @@ def test_what_is_wrong_with_one_run_is_said_and_the_others_are_done(
     assert outcome.code == 4
     assert [row[:2] for row in outcome.rows] == [[RUN, "2"], ["other", "0"]]
     assert outcome.rows[1][4] == "HeaderError"
-    assert "run other: record 1 of run other" in outcome.err
+    assert "error: record 1 of run other" in outcome.err
     assert command("rekey", "none", "--yes").code == 9
     assert command("rekey", "none", "--dry-run", "--json").json["runs"][0]["error"]["exit_code"] == 9
 
