@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 from functools import cache
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from archiver.redact import Redactor
     from archiver.repair import RepairReport
     from archiver.setup import Setup
+
+
+_ACCEPTING = re.compile(r"(; )?`--accept [a-z0-9_]+` goes on[^;]*")
+"""What a remedy says of going on without."""
 
 
 def judge(
@@ -133,7 +138,11 @@ def _current(settings: FreshnessSettings) -> freshness.Current:
 
 
 def _row(verdict: freshness.Verdict) -> ProbeVerdict:
-    return ProbeVerdict(**verdict.model_dump(include=set(ProbeVerdict.model_fields)))
+    """The verdict for the report; one that was accepted needs no advice to accept it."""
+    row = ProbeVerdict(**verdict.model_dump(include=set(ProbeVerdict.model_fields)))
+    if not row.accepted or row.remedy is None:
+        return row
+    return row.model_copy(update={"remedy": _ACCEPTING.sub("", row.remedy) or None})
 
 
 def _of_probes(

@@ -30,6 +30,8 @@ _EFFECTS = "effects"
 """The word with which they were accepted for this restore; to decide on them needs it no more."""
 _LONGEST = 20_000
 """Characters of one row."""
+_ALIVE = re.compile(r"[\\`*\[\]<>|~]|(?<![^\W_])_|_(?![^\W_])|!(?=\[)|&(?=[#A-Za-z])|^#|#(?=[0-9])")
+"""What means something in Markdown where it stands: `_` inside of a word and a lonely `&` do not."""
 _ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
 """What some readers of Markdown make a link of without being asked."""
 _MOST_LINES = 400
@@ -278,5 +280,4 @@ def _code(text: str) -> str:
 
 def _inert(text: str) -> str:
     """One line in which neither control characters nor Markdown, HTML or links mean anything."""
-    shown = "".join(f"\\{c}" if c in "\\`*_{}[]<>#|!~&" else c for c in one_line(shorten(text, _LONGEST)))
-    return _ADDRESS.sub(r"\\", shown)
+    return _ADDRESS.sub(r"\\", _ALIVE.sub(r"\\\g<0>", one_line(shorten(text, _LONGEST))))

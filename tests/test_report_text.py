@@ -119,7 +119,7 @@ def test_it_is_read_from_top_to_bottom_at_three_in_the_morning() -> None:
 
 def test_what_is_to_be_decided_comes_with_its_commands() -> None:
     text = full()
-    assert f'- pay: curl with \\{{"n":1\\}}, in progress since {utc_text(NOW)}' in text
+    assert f'- pay: curl with {{"n":1}}, in progress since {utc_text(NOW)}' in text
     for outcome in ("done", "not-done"):
         command = (
             f"archiver restore r --into '/a b-decided' --at 1 --accept age --resolve pay={outcome} "
@@ -127,7 +127,7 @@ def test_what_is_to_be_decided_comes_with_its_commands() -> None:
         )
         assert f"\n      {command}\n" in text
     assert f"- mail: done, said a@b at {utc_text(NOW)}. Why: asked" in text
-    assert "| git\\_commit | STALE (accepted) | ahead | look |" in text
+    assert "| git_commit | STALE (accepted) | ahead | look |" in text
     assert "- tokens: 40 of 100" in text
 
 
@@ -172,6 +172,21 @@ def test_nothing_that_came_from_the_run_is_alive() -> None:
         assert not re.search(r"\*(?!\*)", bare.strip("*")), line
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert {len(re.findall(r"(?<!\\)\|", re.sub(r"\\\\", "", row))) for row in rows} <= {3, 5}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('{"amount":12} & more!', '{"amount":12} & more!'),
+        ("git_commit of a_b_c, issue # one", "git_commit of a_b_c, issue # one"),
+        ("_a_ a__b é_é (_x_)", "\\_a\\_ a\\_\\_b é_é (\\_x\\_)"),
+        ("# a #1 &#60; &lt; ![x](y)", "\\# a \\#1 \\&\\#60; \\&lt; \\!\\[x\\](y)"),
+        ("a|b ~c~ <d> `e` \\", "a\\|b \\~c\\~ \\<d\\> \\`e\\` \\\\"),
+        ("http://a www.b", "http:\\//a www\\.b"),
+    ],
+)
+def test_only_what_would_be_alive_is_escaped(text: str, shown: str) -> None:
+    assert f"- {shown}\n" in markdown(report(warnings=(text,)), checkpoint())
 
 
 def test_a_section_of_a_hostile_size_is_cut() -> None:

@@ -21,8 +21,6 @@ from archiver.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from archiver.deciding import Outcome
     from archiver.restore import Report
     from archiver.setup import Setup
@@ -103,7 +101,7 @@ def restore(
     unsupported, 6 key unavailable, 7 a person must decide, 8 store unreachable or denied, 9 no such run.
     """
     from archiver import restore as room
-    from archiver.cli import output
+    from archiver.cli import output, said
     from archiver.cli.progress import shown
     from archiver.config.paths import absolute, lookup
 
@@ -119,6 +117,7 @@ def restore(
         report = room.plan(
             run, setup, at=at, previous=previous, accept=accepted, resolve=resolved, network=network
         )
+        report = _with_target(report, into, setup)
     else:
         if into is None:
             # The number has to be known to name the folder; nobody may commit another in between.
@@ -141,9 +140,9 @@ def restore(
             ).report
     if as_json:
         output.document(report.as_document())
-        _say_loudly(report)
+        said.say_loudly(report)
     else:
-        _say(report, planned=plan)
+        said.say(report, planned=plan)
     if plan and report.exit_code:
         raise typer.Exit(report.exit_code)
 
@@ -179,6 +178,20 @@ def _refuse_with_plan(plan: bool, claim: bool, force: bool) -> None:
         )
 
 
+def _with_target(report: Report, into: Path | None, setup: Setup) -> Report:
+    """The plan with what a restore would say of the folder that was named."""
+    from archiver import target
+    from archiver.errors import ArchiverError
+
+    try:
+        if into is not None:
+            target.check(into, store=setup.store.url)
+    except ArchiverError as error:
+        said = f"a restore would refuse the folder: {error}"
+        return report.model_copy(update={"warnings": (*report.warnings, said)})
+    return report
+
+
 def _number(run: str, setup: Setup, at: int | None, previous: bool, accepted: tuple[str, ...]) -> int:
     """What is asked for. Nothing is remembered yet, so that the restore compares with what was seen."""
     from datetime import UTC, datetime
@@ -195,103 +208,3 @@ def _default_folder(run: str, seq: int) -> Path:
     from archiver.config import data_home
 
     return data_home() / "restored" / f"{layout.encode_run(run)}-{seq}"
-
-
-def _say_loudly(report: Report) -> None:
-    """What a document alone would keep from whoever sits at the terminal."""
-    from archiver import audit
-    from archiver.cli import output
-
-    for warning in report.warnings:
-        if warning.startswith(audit.LOUD):
-            output.problem("warning", warning, None, style="1;33")
-
-
-def _say(report: Report, *, planned: bool) -> None:
-    from archiver.cli import output
-
-    output.facts(list(_facts(report)))
-    output.heading("Does the world still match?")
-    output.table(
-        ("PROBE", "VERDICT", "EVIDENCE"),
-        [(v.probe, v.state + (" (accepted)" if v.accepted else ""), v.evidence) for v in report.freshness],
-        fold=("EVIDENCE",),
-    )
-    shown = {f"{verdict.probe} is UNKNOWN: {verdict.evidence}" for verdict in report.freshness}
-    for warning in report.warnings:
-        if not output.tty() or warning not in shown:  # at a terminal the table has just said it
-            output.problem("warning", warning, None, style="1;33")
-    for blocker in report.blockers:
-        output.problem("blocked", blocker.reason, blocker.remedy)
-    if report.rotate and output.tty():
-        output.heading("Rotate these")
-        for one in report.rotate:
-            output.line(f"- {one}")
-    if not planned:
-        output.heading("Handed over")
-        output.facts([("folder", report.folder), *(("next", step) for step in report.next_steps)])
-    elif output.tty():
-        output.line()
-        output.line(_verdict(report))
-
-
-def _facts(report: Report) -> Iterator[tuple[str, object]]:
-    from archiver import gate
-    from archiver.cli import output
-    from archiver.cli.text import counted, counts, size
-    from archiver.deciding import said
-    from archiver.effect_names import name_of
-    from archiver.shellwords import word
-
-    record = report.record
-    yield from (
-        ("run", report.run),
-        ("checkpoint", f"{report.seq} of {report.newest}"),
-        ("task", record.task),
-        ("objective", record.objective),
-        ("outcome", record.outcome),
-        ("phase", record.phase),
-        ("note", record.note),
-        ("state of", output.when(record.checkpoint_at)),
-        ("size", size(record.bundle.unpacked) if record.bundle else ""),
-        ("signed by", report.writer),
-        ("newest signed by", report.newest_writer),
-        ("chain", report.chain),
-        ("rollback", report.rollback),
-        ("witness", report.witness),
-        *(("not restored", one) for one in report.lost),
-        *(("migrated", step) for step in report.migrations),
-        ("repaired", counted(len(report.repairs), "place") if report.repairs else ""),
-        ("replaced, rotate", counts(report.findings)),
-        *(("replaced earlier, rotate", one) for one in report.replaced_before),
-        *(("decided", f"{one.effect}: {said(one)}") for one in report.decisions),
-        *(("undecided", f"{gate.told([one.key])}: {one.tool}, {one.status}") for one in report.undecided),
-        *(
-            ("undecided", f"{gate.told([key])}: --resolve {word(name_of(key))}=done or =not-done")
-            for key in _not_decided(report)
-        ),
-        ("taken over", f"with record {report.claimed}" if report.claimed else ""),
-        *(("left out", left) for left in report.left_out),
-    )
-
-
-def _not_decided(report: Report) -> Iterator[str]:
-    """What the record lists as undecided, as long as the bundle has not told more."""
-    from archiver.effect_names import name_of
-
-    decided = {one.effect for one in report.decisions}
-    if report.folder is None:
-        yield from (key for key in report.record.effects.undecided if name_of(key) not in decided)
-
-
-def _verdict(report: Report) -> str:
-    from archiver.shellwords import word
-
-    # Not spelt out: the flags that name this store and these keys are needed again.
-    accepts = [one for blocker in report.blockers for one in ("--accept", blocker.accept)]
-    if not accepts:
-        return "Nothing stands against it: the same command without --plan restores it."
-    known = f"If you know better: the same without --plan, with {' '.join(map(word, accepts))}"
-    if "effects" in accepts:
-        return f"Not safe to go on. Say what you found out with --resolve and --because. {known}"
-    return f"Not safe to go on. {known}"
