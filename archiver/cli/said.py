@@ -27,9 +27,9 @@ def say(report: Report, *, planned: bool) -> None:
         _say_blockers(report)
     output.facts(list(_facts(report)))
     _say_freshness(report)
-    shown = {f"{verdict.probe} is UNKNOWN: {verdict.evidence}" for verdict in report.freshness}
+    shown = {f"{verdict.probe} is {verdict.state}: {verdict.evidence}" for verdict in report.freshness}
     for warning in report.warnings:
-        if not output.tty() or warning not in shown:  # at a terminal the table has just said it
+        if warning not in shown:  # the rows have just said it
             output.problem("warning", warning, None, style="1;33")
     if not output.tty():
         _say_blockers(report)

@@ -10,6 +10,9 @@ from archiver.cli import problems
 from archiver.errors import ArchiverError, DamagedError, KeyUnavailableError
 
 from .conftest import Command
+from .test_commands import RUN, session, work
+
+__all__ = ["work"]
 
 
 def test_a_place_is_not_said_twice(capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,3 +50,19 @@ def test_a_wrong_key_is_one_line(command: Command, home: Path) -> None:
         assert "(the same 6 times: also run run 1" in line
         assert line.endswith("; and 3 more)")
         assert refused.err.count("next:") == 1
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_what_a_row_says_is_no_warning_too(
+    command: Command, work: Path, monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    assert command("init").code == 0
+    watched = session(work / "t.jsonl", work), "--watch", "https://example.com/"
+    assert command("archive", *watched).code == 0
+    plan = command("restore", RUN, "--plan", terminal=terminal)
+    assert (plan.code, "UNKNOWN" in plan.out) == (0, True)
+    assert "upstream is UNKNOWN" not in plan.err
+    (work / "new").write_text("x")
+    refused = command("restore", RUN, "--plan", terminal=terminal)
+    assert refused.code == 3
+    assert refused.err.count("git_dirty is STALE") == 1
