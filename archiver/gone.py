@@ -117,7 +117,8 @@ class Gone:
             )
         if self._whole is not None:
             seq, run = self._whole.seq, run_word(self._whole.run)
-            yield f"checkpoint {seq} is the newest that is still whole: `archiver restore --at {seq} {run}`"
+            words = " ".join((f"--at {seq}", *self._setup.session.words()))
+            yield f"checkpoint {seq} is the newest that is still whole: `archiver restore {words} {run}`"
 
     @cached_property
     def _versions(self) -> tuple[ObjectVersion, ...]:

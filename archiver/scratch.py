@@ -92,9 +92,10 @@ class Scratch:
             fcntl.flock(self._lock, fcntl.LOCK_EX)
             (self.path / _MARK).write_bytes(_MARK_TEXT)
         except OSError as error:
+            other = "choose another folder" if parent else "set TMPDIR to a folder that can be written"
             raise InputNotFoundError(
                 f"no private scratch folder could be made in {place}: {error.strerror}",
-                remedy="free some disk space or set TMPDIR to a folder that can be written",
+                remedy=f"free some disk space or {other}",
             ) from error
         self._count = 0
         self._spools: list[Spool] = []

@@ -19,6 +19,7 @@ from archiver.catalog import Catalog, Chain
 from archiver.cli.show import _replaced_before
 from archiver.errors import (
     DamagedError,
+    InputNotFoundError,
     KeyUnavailableError,
     NeedsDecisionError,
     RolledBackError,
@@ -381,3 +382,26 @@ def test_what_is_named_wrongly_is_told_by_the_flag_that_names_it(
     )
     assert nothing.returncode == 6
     assert "--identity FILE" in nothing.stderr
+
+
+def test_a_bundle_that_is_gone_is_told_of_with_one_command_that_works(
+    setup: Setup, flags: str, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        saved(setup)
+    (tmp_path / "none.toml").write_text("")
+    (tmp_path / "none.toml").chmod(0o600)
+    (bundle,) = (tmp_path / "store" / "bundles" / RUN).glob("00000002-*")
+    bundle.unlink()
+    gone = shell(f"archiver restore {RUN} --into out {flags}", tmp_path)
+    assert gone.returncode == 4
+    (older,) = re.findall(r"`(archiver restore [^`]+)`", gone.stderr)
+    assert shell(f"{older} --plan", tmp_path / "home").returncode == 0
+
+
+def test_a_place_that_takes_nothing_is_told_of_as_what_it_is(setup: Setup) -> None:
+    saved(setup)
+    with pytest.raises(InputNotFoundError) as caught:
+        restore(RUN, setup, into=Path("/proc/x"))
+    assert "TMPDIR" not in (caught.value.remedy or "")
+    assert "choose another folder" in (caught.value.remedy or "")
