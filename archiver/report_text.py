@@ -130,7 +130,9 @@ def _who(report: RestoreReport) -> str:
     last = report.taken_over[-1] if report.taken_over else None
     if last is None:
         if report.may_go_on:
-            return "The run was not taken over: the own key wrote its newest record, and can go on with it."
+            return (
+                "The run was not taken over: the own key wrote its newest record, and can still write to it."
+            )
         return "The run was not taken over: whoever wrote it before can still go on with it."
     taken = f"The run was taken over with record {last.seq} on {utc_text(last.at)} by {last.writer}"
     if report.may_go_on:

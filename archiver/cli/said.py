@@ -117,7 +117,8 @@ def _undecided(report: Report) -> Iterator[tuple[str, str]]:
     for key in keys:
         yield "undecided", f"{gate.told([key])}: --resolve {word(name_of(key))}=done or =not-done"
     if keys:
-        words = (f"--at {report.seq}", "--accept effects", *report.flags)
+        accepts = dict.fromkeys((gate.EFFECTS, *report.accepted, *(one.accept for one in report.blockers)))
+        words = (f"--at {report.seq}", *(f"--accept {word(one)}" for one in accepts), *report.flags)
         look = command("archiver restore", report.run, words)
         yield "to see them", f"their tools, times and arguments are in the bundle: {look}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -34,7 +35,10 @@ def test_a_person_sees_first_what_is_wrong(command: Command, tmp_path: Path) -> 
     assert planned.code == 7
     out = plain(planned.out)
     assert out.index("\nundecided") < out.index("\ntask")
-    assert f"archiver restore {RUN} --at 1 --accept effects" in out
+    look = out.partition("in the bundle: archiver ")[2].splitlines()[0]
+    seen = command(*shlex.split(look), "--into", tmp_path / "out")
+    assert seen.code == 0, seen.err
+    assert "pay: bank with" in (tmp_path / "out" / "REPORT.md").read_text()
     assert out.index("budget") < out.index("FRESH: ")
     rows = [line for line in out.splitlines() if "FRESH" in line]
     assert len(rows) == 1

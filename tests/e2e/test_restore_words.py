@@ -70,7 +70,7 @@ def test_the_headline_says_who_can_go_on(
     first, second = other
     saved(first, effect("a", "confirmed"))
     restore(RUN, first, into=tmp_path / "own")
-    assert "the own key wrote its newest record, and can go on" in first_words(tmp_path / "own")
+    assert "the own key wrote its newest record, and can still write" in first_words(tmp_path / "own")
     restore(RUN, second, into=tmp_path / "others")
     assert "not taken over: whoever wrote it before can still go on" in first_words(tmp_path / "others")
     restore(RUN, second, into=tmp_path / "over").resume()
