@@ -50,17 +50,18 @@ class End:
                 mine = record.writer == own
                 yield TakenOver(seq=record.seq, at=record.recorded_at, writer=link.writer, own=mine)
 
-    def standing(self, record: Record, writer: str, own: str | None) -> dict[str, object]:
+    def standing(self, record: Record, writer: str, own: str | None, *, behind: bool) -> dict[str, object]:
         """What a report says of the end of the run, where the checkpoint of `record` is restored.
 
-        `writer` is the name of its writer, `own` the own signing key.
+        `writer` is the name of its writer, `own` the own signing key; `behind` says that later records were
+        seen which the store does not have.
         """
         last = self.later[-1] if self.later else None
         newest = record if last is None else last.record
         return {
             "chain": f"verified up to {newest.seq}" if self.unread else "verified",
             "newest_writer": last.writer if last and not self.unread and last.writer != writer else "",
-            "may_go_on": None if self.unread else newest.writer == own,
+            "may_go_on": None if self.unread or behind else newest.writer == own,
             "taken_over": tuple(self.taken_over(own)),
             "next_seq": None if self.sha256 is None else self.seq + 1,
         }

@@ -125,8 +125,8 @@ def _who(report: RestoreReport) -> str:
     """Who can go on with the run, as its newest record says."""
     if report.claimed is not None:
         return f"The run was taken over with record {report.claimed}: no older writer can go on with it."
-    if report.may_go_on is None and report.chain != "verified":
-        return "What came later cannot be read: whether somebody took the run over is not known."
+    if report.may_go_on is None:
+        return "What came later cannot be read: whether somebody took the run over since is not known."
     last = report.taken_over[-1] if report.taken_over else None
     if last is None:
         if report.may_go_on:

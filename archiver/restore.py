@@ -108,7 +108,7 @@ def _planned(
     own = setup.signing_key.public if setup.signing_key else None
     report = report.model_copy(
         update={
-            **end.standing(record, report.writer, own),
+            **end.standing(record, report.writer, own, behind=bool(standing.missing)),
             "flags": setup.session.words(),
             "decisions": decisions,
             "reason": reason,

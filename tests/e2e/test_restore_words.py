@@ -97,7 +97,7 @@ def test_a_chain_that_ends_broken_is_verified_up_to_where_it_holds(setup: Setup,
     assert (report.seq, report.chain, report.may_go_on) == (2, "verified up to 2", None)
     text = (tmp_path / "out" / "REPORT.md").read_text()
     assert "| Chain | verified up to 2, newest is number 3 |" in text
-    assert "whether somebody took the run over is not known" in first_words(tmp_path / "out")
+    assert "whether somebody took the run over since is not known" in first_words(tmp_path / "out")
 
 
 def test_the_headline_names_what_is_not_sure_and_who_waits(setup: Setup, tmp_path: Path) -> None:
@@ -363,6 +363,8 @@ def test_a_store_behind_is_not_claimed_and_the_error_says_that_the_claim_is_why(
     assert "--run-id" not in (caught.value.remedy or "")
     assert not (tmp_path / "out").exists()
     done = restore(RUN, setup, into=tmp_path / "out", accept=["rollback"])
+    assert done.report.may_go_on is None
+    assert "can still write" not in first_words(tmp_path / "out")
     record.write_bytes(kept)
     with pytest.raises(StaleWriterError):
         done.resume()
