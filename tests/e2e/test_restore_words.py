@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from archiver import choosing
 from archiver.archive import Source, archive
-from archiver.catalog import Catalog, Chain
+from archiver.catalog import Catalog
 from archiver.cli.show import _replaced_before
 from archiver.errors import (
     DamagedError,
@@ -303,8 +302,19 @@ def test_what_is_lost_is_counted_right_and_said_once(setup: Setup, tmp_path: Pat
     assert str(caught.value) not in remedy
     lines = restore(RUN, setup, into=tmp_path / "out", previous=True).report.lost
     assert len([line for line in lines if ":" in line]) == 1
-    first = Chain(RUN, Catalog(setup).beginning(RUN).links[:1], 7)
-    assert "0 more" not in choosing.lost(first, first.links[0].record, setup, 6)
+
+
+def test_a_claim_among_what_is_lost_is_not_counted_as_more(setup: Setup, tmp_path: Path) -> None:
+    for _ in range(3):
+        saved(setup)
+    restore(RUN, setup, into=tmp_path / "over").resume()
+    saved(setup)
+    path = tmp_path / "store" / "records" / RUN / "00000003.age"
+    data = path.read_bytes()
+    path.unlink()
+    path.write_bytes(data[:-1])
+    lost = plan(RUN, setup, previous=True).lost
+    assert [line.split(",")[0].split(" of ")[0] for line in lost] == ["record 3", "checkpoint 5"]
 
 
 def test_a_key_that_is_distrusted_is_named_with_the_record(
