@@ -90,7 +90,7 @@ def _check_columns(row: Document) -> None:
     if missing := sorted(V1_REQUIRED - row.keys()):
         raise InvalidDocumentError(
             f"a version 1 row needs {', '.join(missing)}",
-            remedy="name the columns as schemas/v1/checkpoint.schema.json does",
+            remedy="name the columns as `archiver schema v1/checkpoint` does",
         )
     if unknown := sorted(row.keys() - V1_REQUIRED - V1_OPTIONAL):
         raise InvalidDocumentError(

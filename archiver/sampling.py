@@ -33,7 +33,7 @@ class Sample:
         if not (share or count) or (share or 0) > 1:
             raise UsageError(
                 f"{size!r} is not the size of a sample",
-                remedy="write a share of the bundles, as 5%, or how many of them, as 20",
+                remedy="write a share of them all, as 5%, or how many, as 20",
             )
         self._share = share
         self._count = count or 0

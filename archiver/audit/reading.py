@@ -85,7 +85,10 @@ def _follows(
     if number > 1:
         if line.previous == before:
             return "ok", ""
-        return "broken", "it does not follow the line before it: lines were changed, added or taken out here"
+        return "broken", (
+            f"it does not follow line {number - 1}: either that one was changed, or lines between the two "
+            "were added or taken out"
+        )
     if line.previous is None:
         return "ok", ""
     older = journal.before(path)

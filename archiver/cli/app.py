@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from archiver.cli import output
 from archiver.cli.archive import archive
@@ -21,7 +21,7 @@ from archiver.cli.init import init
 from archiver.cli.keygen import keygen
 from archiver.cli.list_runs import list_runs
 from archiver.cli.migrate import migrate
-from archiver.cli.options import use_config
+from archiver.cli.options import VersionOption, use_config
 from archiver.cli.recipients import recipients_list
 from archiver.cli.redact import redact
 from archiver.cli.rekey import rekey
@@ -75,8 +75,21 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 }
 
 
+class _Argument(TyperArgument):
+    """An argument whose help does not name the type that the program has for it."""
+
+    def display_type_rich(self, ctx: Any) -> str:  # noqa: ARG002  # as the library has it
+        return ""
+
+
 class _Command(TyperCommand):
     """A command whose usage names what is required without braces, as manuals do."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        for parameter in self.params:
+            if isinstance(parameter, TyperArgument):
+                parameter.__class__ = _Argument
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
@@ -133,23 +146,13 @@ def _new(*, completion: bool) -> typer.Typer:
     )
 
 
-def _version(asked: bool) -> None:
-    if asked:
-        from archiver import __version__
-
-        output.line(f"archiver {__version__}")
-        raise typer.Exit
-
-
 def archiver(
     context: typer.Context,
     config: Annotated[
         Path | None,
         typer.Option("--config", help="Configuration file instead of the one found.", metavar="FILE"),
     ] = None,
-    _version_asked: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
-    ] = False,
+    _version_asked: VersionOption = False,
 ) -> None:
     """Archive AI-agent runs, redacted and sealed, and restore them.
 

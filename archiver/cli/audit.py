@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from archiver.cli.completing import runs
 from archiver.cli.options import (
     ConfigOption,
     IdentityOption,
@@ -27,7 +28,12 @@ if TYPE_CHECKING:
 def audit_list(
     run: Annotated[
         str | None,
-        typer.Argument(help="Id of the run; else the lines of all.", metavar="RUN", show_default=False),
+        typer.Argument(
+            help="Id of the run; else the lines of all.",
+            metavar="RUN",
+            show_default=False,
+            autocompletion=runs,
+        ),
     ] = None,
     newest: Annotated[
         int | None, typer.Option("--newest", help="Only the newest N.", metavar="N", min=1)
@@ -61,7 +67,8 @@ def audit_verify(
 ) -> None:
     """Check that no line of the local file was changed, added or taken out; exits 4 if one was.
 
-    In a pipe each line has: ok, note or broken, file, line, what is said of it.
+    In a pipe each line has: ok, note or broken, file, line, what is said of it; lines of which nothing is to be
+    said have none, so a whole file prints nothing.
     """
     _verify(files or [], settings_of(config).audit.file, as_json)
 

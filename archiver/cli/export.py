@@ -80,7 +80,7 @@ def _opened(
 
 def _say(made: Exported, as_json: bool) -> None:
     from archiver.cli import output
-    from archiver.cli.text import counted, size
+    from archiver.cli.text import command, counted, size
 
     export = made.export
     if as_json:
@@ -95,6 +95,8 @@ def _say(made: Exported, as_json: bool) -> None:
                 ("not sound", str(len(export.damaged)) if export.damaged else ""),
             ]
         )
+        next_step = command("archiver verify", export.run, "--deep", "--store", str(made.folder / "objects"))
+        output.line(f"Next: {next_step} looks at the copy.")
     else:
         for one in export.objects:
             output.row((one.verification, one.name, one.size or 0, one.signer or "", one.version or ""))

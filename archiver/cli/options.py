@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from archiver.cli.completing import runs
+
 if TYPE_CHECKING:
     from archiver.config import Settings
     from archiver.setup import Setup
@@ -17,6 +19,19 @@ if TYPE_CHECKING:
 Outcome = Literal["running", "succeeded", "failed", "cancelled"]
 OUTCOMES = "running, succeeded, failed or cancelled"
 
+
+def _version(asked: bool) -> None:
+    if asked:
+        from archiver import __version__
+        from archiver.cli import output
+
+        output.line(f"archiver {__version__}")
+        raise typer.Exit
+
+
+VersionOption = Annotated[
+    bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
+]
 ConfigOption = Annotated[
     Path | None,
     typer.Option("--config", help="Configuration file instead of the one found.", metavar="FILE"),
@@ -54,7 +69,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 BecauseOption = Annotated[
     str, typer.Option("--because", help="Why you do this; it is written down.", metavar="TEXT")
 ]
-RunArgument = Annotated[str, typer.Argument(help="Id of the run.", metavar="RUN")]
+RunArgument = Annotated[str, typer.Argument(help="Id of the run.", metavar="RUN", autocompletion=runs)]
 
 _config: ContextVar[Path | None] = ContextVar("_config", default=None)
 

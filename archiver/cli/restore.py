@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from archiver.cli.completing import accepted as words_to_accept
 from archiver.cli.options import (
     BecauseOption,
     ConfigOption,
@@ -16,6 +17,7 @@ from archiver.cli.options import (
     RunArgument,
     SigningKeyOption,
     StoreOption,
+    VersionOption,
     WritersOption,
     open_for,
 )
@@ -54,6 +56,7 @@ def restore(
             "your own), or `rollback` of the store behind what was seen. `effects` only hands over what "
             "nobody has decided on, to look at: it lets nothing go on.",
             metavar="WHAT",
+            autocompletion=words_to_accept,
         ),
     ] = None,
     resolve: Annotated[
@@ -91,6 +94,7 @@ def restore(
     writers: WritersOption = None,
     signing_key: SigningKeyOption = None,
     as_json: JsonOption = False,
+    _version_asked: VersionOption = False,
 ) -> None:
     """Verify a checkpoint and hand it over.
 

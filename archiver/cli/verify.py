@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from archiver.cli.completing import runs
 from archiver.cli.options import (
     ConfigOption,
     IdentityOption,
@@ -27,7 +28,8 @@ _FEW = 3
 
 def verify(
     run: Annotated[
-        str | None, typer.Argument(help="Only this run.", metavar="RUN", show_default=False)
+        str | None,
+        typer.Argument(help="Only this run.", metavar="RUN", show_default=False, autocompletion=runs),
     ] = None,
     deep: Annotated[bool, typer.Option("--deep", help="Open every bundle and check every member.")] = False,
     sample: Annotated[
@@ -44,7 +46,8 @@ def verify(
         str | None,
         typer.Option(
             "--distrust",
-            help="Only say what would be lost if this key, or the key of this writer, were distrusted.",
+            help="With --since: only say what would be lost if this key, or the key of this writer, were "
+            "distrusted.",
             metavar="KEY",
         ),
     ] = None,
@@ -52,7 +55,7 @@ def verify(
         str | None,
         typer.Option(
             "--since",
-            help="From when on it would be distrusted: `2026-03-01`, a full time, or `7d`.",
+            help="With --distrust: from when on it would be distrusted: `2026-03-01`, a full time, or `7d`.",
             metavar="TIME",
         ),
     ] = None,

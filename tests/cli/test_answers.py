@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from archiver.config import config_home, data_home
+from archiver import __version__
+from archiver.config import config_home, data_home, state_home
 
 from .conftest import Command
 
@@ -78,3 +84,71 @@ def test_no_checkpoint_from_before_where_all_is_of_the_distrusted_key(command: C
     assert refused.code == 3
     assert "look at what it wrote since then" in refused.err
     assert "--at" not in refused.err
+
+
+def completed(words: str, program: str = "archiver") -> list[str]:
+    name = {"archiver": "main", "restore": "restore_main"}[program]
+    environ = {
+        **os.environ,
+        f"_{program.upper()}_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
+    }
+    source = f"import sys; from archiver.cli import {name}; sys.argv = [{program!r}]; {name}()"
+    done = subprocess.run([sys.executable, "-c", source], env=environ, capture_output=True, text=True)
+    assert done.stderr == ""
+    return done.stdout.split("\n")[:-1] if done.stdout.endswith("\n") else done.stdout.split("\n")
+
+
+def test_runs_are_completed_and_errors_are_not_said(command: Command, note: Path, home: Path) -> None:
+    note.write_text("another note\n")
+    assert command("archive", note, "--run-id", "ready").code == 0
+    for words in (
+        "archiver show re",
+        "archiver restore --plan re",
+        "archiver verify re",
+        "archiver audit list re",
+    ):
+        assert completed(words) == ["ready"]
+    assert completed("restore re", "restore") == ["ready"]
+    assert completed("archiver show --store /nowhere re") == [""]
+    (home / "work" / "archiver.toml").write_text("torn = [")
+    assert completed("archiver show re") == [""]
+
+
+def test_help_names_no_types_of_the_program(command: Command, home: Path) -> None:
+    for words in (["archive"], ["restore"], ["check"], ["audit", "verify"], ["find-credential"], ["verify"]):
+        said = command(*words, "--help").out
+        assert not re.search(r"<[A-Za-z]", said)
+        assert "[[" not in said
+
+
+def test_the_version_of_restore(command: Command, home: Path) -> None:
+    for shown in (command("--version", name="restore"), command("restore", "--version")):
+        assert (shown.code, shown.out) == (0, f"archiver {__version__}\n")
+
+
+def test_what_goes_together_and_what_comes_next(command: Command, note: Path) -> None:
+    said = " ".join(command("verify", "--help").out.split())
+    assert "With --since: only say" in said
+    assert "With --distrust: from when on" in said
+    refused = command("drill", "--sample", "0")
+    assert refused.code == 2
+    assert "bundles" not in refused.err
+    exported = command("export", "r", "--into", "out", terminal=True, columns=200)
+    (last,) = [line for line in exported.out.splitlines() if line.startswith("Next: ")]
+    words = shlex.split(last.removeprefix("Next: archiver ").removesuffix(" looks at the copy."))
+    assert command(*words).code == 0
+
+
+def test_a_changed_audit_line_is_named_beside_the_one_after_it(command: Command, note: Path) -> None:
+    for number in range(3):
+        assert command("restore", "r", "--into", f"out{number}").code == 0
+    file = state_home() / "audit.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    lines[1] = lines[1].replace(b'"run":"r"', b'"run":"x"')
+    file.write_bytes(b"".join(lines))
+    found = command("audit", "verify")
+    assert found.code == 4
+    assert [row[2] for row in found.rows] == ["3"]
+    assert "does not follow line 2: either that one was changed" in found.err

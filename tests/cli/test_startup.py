@@ -140,6 +140,8 @@ def test_completion_knows_commands_and_options(home: Path) -> None:
         "archiver init --with": "--without-fencing",
         "archiver recipients ": "list",
         "archiver recipients list --ru": "--run",
+        "archiver restore r --accept git_d": "git_dirty",
+        "archiver restore --vers": "--version",
     }
     for words, answer in answers.items():
         environ = {
