@@ -67,8 +67,8 @@ def audit_verify(
 ) -> None:
     """Check that no line of the local file was changed, added or taken out; exits 4 if one was.
 
-    In a pipe each line has: ok, note or broken, file, line, what is said of it; lines of which nothing is to be
-    said have none, so a whole file prints nothing.
+    In a pipe each line has: ok, note or broken, file, line, what is said of it; lines of which nothing is to
+    be said have none, so a whole file prints nothing.
     """
     _verify(files or [], settings_of(config).audit.file, as_json)
 

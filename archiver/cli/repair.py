@@ -75,6 +75,8 @@ def _say(result: Mended, *, dry_run: bool) -> None:
     output.table(COLUMNS, rows, fold=("WHAT",), middle=("FILE",))
     if result.valid is None:
         output.note(f"{shown(result.path)}: of no known format, so nothing was looked for")
+    elif result.valid and not result.actions:
+        output.note(f"{shown(result.path)} is valid: nothing was written.")
     elif not result.actions:
         output.note("Nothing was written: there is nothing that can be mended.")
     elif dry_run:

@@ -47,3 +47,10 @@ def test_scans_too(command: Command, beside: str) -> None:
     outcome = command("scan", f"{beside}/twice%", beside, "../\x1b]0;x\x07none")
     assert f"{beside}/twice% was passed over" in outcome.err
     assert "../\\x1b]0;x\\x07none cannot be read" in outcome.err
+
+
+def test_a_valid_file_is_called_valid(command: Command, beside: str) -> None:
+    path = Path(beside) / "x.jsonl"
+    done = command("repair", path)
+    assert (done.code, done.out) == (0, "")
+    assert done.err == f"{path} is valid: nothing was written.\n"
