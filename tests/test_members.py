@@ -100,7 +100,7 @@ def test_members_of_earlier_bundles_need_a_newer_release(tmp_path: Path) -> None
 @pytest.mark.parametrize("name", ["checkpoint.json", "effects.jsonl", "evidence.jsonl"])
 def test_a_folder_in_a_files_place(tmp_path: Path, name: str) -> None:
     for other in ("checkpoint.json", "effects.jsonl", "evidence.jsonl"):
-        (tmp_path / other).write_bytes(b"{}\n")
+        (tmp_path / other).write_bytes(b'{"schema_version":2}\n')
     (tmp_path / name).unlink()
     (tmp_path / name).mkdir()
     with pytest.raises(ArchiveFormatError, match=f"holds no {name} that can be read"):

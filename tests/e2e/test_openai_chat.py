@@ -80,7 +80,8 @@ def test_a_file_of_conversations_keeps_its_form(setup: Setup, tmp_path: Path, li
             message.get("tool_calls") for message in old
         ]
         assert [one.get("tool_call_id") for one in new] == [one.get("tool_call_id") for one in old]
-    (step,) = restored.report.next_steps
+    step, look = restored.report.next_steps
+    assert look.startswith("cat -v ")
     assert step == "# of these conversations, send the one that goes on with its next request"
 
 
