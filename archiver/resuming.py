@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Any, Final
 
-from archiver import members
-from archiver.model import Checkpoint, Transcript, TranscriptPart
+from archiver import jsonio, members
+from archiver.model import Checkpoint, Items, Transcript, TranscriptPart
 from archiver.redact import contains_placeholder
 from archiver.safetext import shorten
 from archiver.shellwords import word
 from archiver.transcripts import get_dialect
+from archiver.transcripts.dialect import Facts
 
 _SESSION: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 """An id that may be an argument and a file name; one that begins with `-` would be an option."""
@@ -153,12 +154,24 @@ def _session(transcript: Transcript) -> str | None:
         head = next(islice(transcript.parts[0].items, 1), None)
         found = facts(head).session
     elif transcript.dialect == "claude-code":
-        found = None
-        for item in transcript.parts[0].items:
-            found = facts(item).session or found
+        found = _newest(transcript.parts[0].items, facts)
     else:
         return None
     return found if found is not None and _SESSION.fullmatch(found) else None
+
+
+def _newest(items: Items, facts: Callable[[Any], Facts]) -> str | None:
+    """The session that the last line to state one states; of a long session only that line is looked into."""
+    last = None
+    for line in items.lines():
+        if b'"sessionId"' in line:
+            last = line
+    if last is not None and (found := facts(jsonio.loads(last)).session):
+        return found
+    found = None  # there it was a word of some text, or it is written otherwise
+    for item in items.values():
+        found = facts(item).session or found
+    return found
 
 
 def _is_of_sub_agent(part: TranscriptPart) -> bool:

@@ -340,3 +340,18 @@ def test_a_word_is_read_back_at_a_prompt(text: str, tmp_path: Path) -> None:
 def test_a_word_that_can_be_printed_is_quoted_as_ever() -> None:
     for text in ("a", "a b", "it's", "~", "", "é"):
         assert word(text) == shlex.quote(text)
+
+
+def test_the_newest_session_counts_also_where_the_last_lines_only_speak_of_one() -> None:
+    lines = [
+        {"type": "user", "sessionId": "first", "message": {"role": "user", "content": "a"}},
+        {"type": "user", "sessionId": "second", "message": {"role": "user", "content": "b"}},
+        {"type": "summary", "summary": 'the field "sessionId" was', "note": {"sessionId": 7}},
+    ]
+    for number, expected in ((1, "first"), (2, "second"), (3, "second")):
+        part = TranscriptPart(name="s.jsonl", items=Items.of(lines[:number]))
+        checkpoint = claude("x", "/srv/x", "s.jsonl").model_copy(
+            update={"transcript": Transcript(dialect="claude-code", parts=(part,))}
+        )
+        steps = going_on(checkpoint, Path("/out"), (PurePosixPath("s.jsonl"),)).steps
+        assert steps[-1].endswith(f"claude --resume {expected}")
