@@ -13,8 +13,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from archiver import schemas
+from archiver import saved, schemas
 from archiver.catalog import Catalog
+from archiver.errors import ArchiveFormatError
 from archiver.restore import restore
 from archiver.setup import Setup
 from archiver.transcripts import get_dialect
@@ -111,6 +112,14 @@ def test_a_bundle_of_version_1_is_migrated_and_what_it_held_is_kept(setup: Setup
             assert restored[name] == migrated[name], name
         items = [item for part in done.checkpoint.transcript.parts for item in part.items.values()]
         assert items == [item for part in migrated["transcript"]["parts"] for item in part["items"]]
+
+
+@only_v2
+def test_a_document_of_another_version_than_its_record_is_no_checkpoint(setup: Setup) -> None:
+    record = Catalog(setup).chain("sample").head.record
+    row = json.loads((GOLDEN / "v1" / "rows.jsonl").read_text().splitlines()[0])
+    with pytest.raises(ArchiveFormatError, match="another schema than its record"):
+        saved._migrated({**row, "run_id": record.run, "task_id": record.task}, record)
 
 
 @only_v2
