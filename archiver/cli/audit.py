@@ -20,6 +20,8 @@ from archiver.cli.options import (
 from archiver.errors import ArchiverError, DamagedError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from archiver.audit.reading import Read
     from archiver.audit.seen import Said, Seen
     from archiver.setup import Setup
@@ -73,6 +75,17 @@ def audit_verify(
     _verify(files or [], settings_of(config).audit.file, as_json)
 
 
+def _part(found: Iterator[Seen | Said], objects: list[Seen], said: list[Said]) -> None:
+    """What the store has, and what is wrong with it; what came before an error stays in the two lists."""
+    from archiver.audit import seen
+
+    for one in found:
+        if isinstance(one, seen.Seen):
+            objects.append(one)
+        else:
+            said.append(one)
+
+
 def _show(run: str | None, newest: int | None, opening: tuple[Any, ...], as_json: bool) -> None:
     from archiver.audit import journal, seen
     from archiver.cli import output, problems
@@ -85,8 +98,7 @@ def _show(run: str | None, newest: int | None, opening: tuple[Any, ...], as_json
     if run is not None:
         try:
             setup = open_for("read", *opening)
-            for one in seen.stored(setup, run, newest):
-                (objects if isinstance(one, seen.Seen) else said).append(one)  # type: ignore[arg-type]
+            _part(seen.stored(setup, run, newest), objects, said)
             _refuse_unknown(run, setup, known=bool(objects or said or any(seen.local(file, run))))
         except ArchiverError as error:
             failed = error  # what is known here is shown all the same

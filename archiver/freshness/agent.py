@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,18 +23,18 @@ _MOST_NAMED = 8
 _PLACEHOLDER = re.compile(r"\[REDACTED:([a-z0-9-]+):[0-9a-f]{12}\]")
 
 
-class _Named:
+class _Named(ABC):
     """A name that the run states, compared with the name that the restorer states."""
 
     name = ""
 
+    @abstractmethod
     def stated(self, context: Context) -> str | None:
         """What the run says."""
-        raise NotImplementedError
 
+    @abstractmethod
     def given(self, context: Context) -> str | None:
         """What it is going to go on with."""
-        raise NotImplementedError
 
     def capture(self, context: Context) -> JsonValue | None:
         """`{name}`; None where the run does not state it."""

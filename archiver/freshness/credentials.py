@@ -22,7 +22,7 @@ from archiver.freshness.aws_credentials import MACHINE, NotAcceptedError
 from archiver.freshness.file_resource import path_of
 from archiver.freshness.network import Network
 from archiver.freshness.probe import Context
-from archiver.freshness.resources import REDACTED, GoneError, Token, World, side_by_side
+from archiver.freshness.resources import REDACTED, GoneError, Token, World, side_by_side, within
 from archiver.freshness.unasked import Unasked
 from archiver.freshness.verdict import Finding, Verdict, together
 from archiver.model import JsonValue, utc_text
@@ -58,14 +58,7 @@ class CredentialsProbe:
             world.network.gathered,
             instead=lambda _, reason: {"not_seen": reason},
         )
-        kept: list[JsonValue] = []
-        room = _ROOM
-        for at, row in zip(named, rows, strict=False):
-            entry: dict[str, JsonValue] = {"at": _shown(at), **row}
-            room -= len(jsonio.dumps(entry))
-            if room < 0:
-                break
-            kept.append(entry)
+        kept = within(_ROOM, ({"at": _shown(at), **row} for at, row in zip(named, rows, strict=False)))
         return {"credentials": kept, "left_out": len(named) - len(kept)}
 
     def judge(self, captured: JsonValue, context: Context) -> Verdict:

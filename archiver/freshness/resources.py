@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Generic, Protocol, TypeVar
 
+from archiver import jsonio
 from archiver.freshness.network import Answer, Network
 from archiver.freshness.probe import Context
 from archiver.freshness.unasked import Unasked
@@ -104,6 +105,17 @@ class _Task(Generic[T]):
         if self.done:
             return None
         return f"looking at it failed with {self._kind}" if self._kind else LATE
+
+
+def within(room: int, entries: Iterable[dict[str, JsonValue]]) -> list[JsonValue]:
+    """The first of the entries, as many as have `room` bytes of JSON together."""
+    kept: list[JsonValue] = []
+    for entry in entries:
+        room -= len(jsonio.dumps(entry))
+        if room < 0:
+            break
+        kept.append(entry)
+    return kept
 
 
 def unseen(probes: Mapping[str, JsonValue]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from archiver.freshness.hosts import MAX_ADDRESS, AddressError, without_secrets
 from archiver.freshness.http_resource import HttpResource
 from archiver.freshness.network import Network
 from archiver.freshness.probe import Context
-from archiver.freshness.resources import LOOK, REDACTED, GoneError, Kind, World, side_by_side
+from archiver.freshness.resources import LOOK, REDACTED, GoneError, Kind, World, side_by_side, within
 from archiver.freshness.s3_resource import S3Resource
 from archiver.freshness.unasked import Unasked
 from archiver.freshness.verdict import Finding, Verdict, together
@@ -57,14 +57,9 @@ class UpstreamProbe:
             world.network.gathered,
             instead=lambda _, reason: {"not_seen": reason},
         )
-        kept: list[JsonValue] = []
-        room = _ROOM
-        for address, row in zip(watched, rows, strict=False):
-            entry: dict[str, JsonValue] = {"at": shown(address), **row}
-            room -= len(jsonio.dumps(entry))
-            if room < 0:
-                break
-            kept.append(entry)
+        kept = within(
+            _ROOM, ({"at": shown(address), **row} for address, row in zip(watched, rows, strict=False))
+        )
         return {"resources": kept, "left_out": len(watched) - len(kept)}
 
     def judge(self, captured: JsonValue, context: Context) -> Verdict:

@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,8 +33,8 @@ def save(setup: Setup, transcript: Path, number: int, run: str = "r") -> None:
     archive(Source(paths=(transcript,)), setup, options=options)
 
 
-def killed_at(event: int, setup: Setup, transcript: Path, number: int) -> bool:
-    """Fork, save and die at that event; False when the save was done before."""
+def dies_at(event: int, work: Callable[[], object]) -> bool:
+    """Fork, work and die at that event; False when the work was done before."""
     child = os.fork()
     if child == 0:
         seen = 0
@@ -46,7 +47,7 @@ def killed_at(event: int, setup: Setup, transcript: Path, number: int) -> bool:
                     os.kill(os.getpid(), signal.SIGKILL)
 
         sys.addaudithook(hook)
-        save(setup, transcript, number)
+        work()
         os._exit(0)
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
@@ -54,6 +55,11 @@ def killed_at(event: int, setup: Setup, transcript: Path, number: int) -> bool:
         return True
     assert os.WEXITSTATUS(status) == 0, status
     return False
+
+
+def killed_at(event: int, setup: Setup, transcript: Path, number: int) -> bool:
+    """Save and die at that event of it; False when the save was done before."""
+    return dies_at(event, lambda: save(setup, transcript, number))
 
 
 def newest(setup: Setup) -> str | None:

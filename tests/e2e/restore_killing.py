@@ -9,8 +9,6 @@ how many records the run had then, and whether the folder was there; last the nu
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +18,7 @@ from archiver.config import load
 from archiver.restore import restore
 from archiver.setup import Setup, open_setup
 from archiver.verify import verify
-from e2e.killing import COUNTED
+from e2e.killing import dies_at
 
 
 def go(setup: Setup, run: str, into: Path) -> None:
@@ -28,27 +26,8 @@ def go(setup: Setup, run: str, into: Path) -> None:
 
 
 def killed_at(event: int, setup: Setup, run: str, into: Path) -> bool:
-    """Fork, restore and die at that event; False when the restore was done before."""
-    child = os.fork()
-    if child == 0:
-        seen = 0
-
-        def hook(name: str, _: object) -> None:
-            nonlocal seen
-            if name.startswith(COUNTED):
-                seen += 1
-                if seen == event:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-        sys.addaudithook(hook)
-        go(setup, run, into)
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status):
-        assert os.WTERMSIG(status) == signal.SIGKILL, status
-        return True
-    assert os.WEXITSTATUS(status) == 0, status
-    return False
+    """Restore and die at that event of it; False when the restore was done before."""
+    return dies_at(event, lambda: go(setup, run, into))
 
 
 def look(setup: Setup, run: str, into: Path, before: int) -> tuple[int, bool]:
