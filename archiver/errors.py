@@ -99,6 +99,14 @@ class UntrustedWriterError(RefusedError):
     """A valid signature by a key that the restorer does not accept for this run."""
 
 
+class EffectNotRecordedError(RefusedError):
+    """The intent of an effect that cannot be done again cannot be recorded in the store: it is not done."""
+
+
+class RunFinishedError(RefusedError):
+    """A run that has succeeded does nothing new under its id."""
+
+
 class BundleTooOldError(RefusedError):
     """A record may only commit a bundle put less than 24 hours ago."""
 
@@ -241,6 +249,10 @@ class NeedsDecisionError(ArchiverError):
     """Only a person can say whether going on is right."""
 
     exit_code = 7
+
+
+class BudgetExhaustedError(NeedsDecisionError):
+    """The run has used what it may use: a person says whether it may use more."""
 
 
 # --- 8: the store -------------------------------------------------------------------------------------------

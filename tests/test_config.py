@@ -126,7 +126,9 @@ def test_every_key_can_be_set_by_its_variable(monkeypatch: pytest.MonkeyPatch) -
         "freshness.hosts": "example.com", "freshness.watch": "https://example.com/x",
         "freshness.policy.probes": '{"git_commit": "warn"}', "freshness.harness": "h 1",
         "freshness.credentials": "env:A,aws:", "freshness.model": "m", "freshness.prompt_file": "/p",
-        "freshness.tools_file": "/t",
+        "freshness.tools_file": "/t", "run.profile": "async", "run.floor": "1s", "run.floor_calls": "3",
+        "run.ring": "9", "run.patience": "2s", "run.queue": "4", "run.spool": "/s",
+        "run.spool_limit": "1MiB",
     }  # fmt: skip
     assert {".".join(key) for key, _ in leaves()} == values.keys()
     plain = Settings().model_dump()

@@ -220,6 +220,41 @@ class FreshnessSettings(Frozen):
     )
 
 
+class RunSettings(Frozen):
+    """How the library saves a run while it goes on, inside the loop of an agent."""
+
+    profile: Literal["every-step", "milestones", "async"] = Field(
+        "milestones",
+        description="Which calls are saved: `every-step` each one before it returns, `milestones` those that "
+        "bring something worth it, `async` each one in the background.",
+    )
+    floor: Duration = Field(
+        timedelta(seconds=60),
+        description="A run is not saved before it is this old or has made `run.floor_calls` calls, except "
+        "for effects.",
+    )
+    floor_calls: Annotated[Count, Field(le=1_000_000)] = Field(
+        10, description="Calls after which a run is saved though it is younger than `run.floor`."
+    )
+    ring: Annotated[Count, Field(ge=1, le=1000)] = Field(
+        5, description="Newest checkpoints that a run can be rewound to."
+    )
+    patience: Duration = Field(
+        timedelta(seconds=15),
+        description="How long a call that waits for the store waits, before the run goes on with what is in "
+        "the spool.",
+    )
+    queue: Annotated[Count, Field(ge=1, le=1000)] = Field(
+        8, description="Checkpoints that wait for the background writer."
+    )
+    spool: Place | None = Field(
+        None,
+        description="Folder for sealed checkpoints that are not in the store yet. Unset: `spool` in the "
+        "state home.",
+    )
+    spool_limit: Size = Field(4 << 30, description="Bytes that the spool may hold.")
+
+
 class PatternSettings(Frozen):
     """A format of the user's own: a pattern in the syntax of RE2, or a form as rule files write it."""
 
@@ -291,6 +326,7 @@ class Settings(BaseSettings):
     trust: TrustSettings = TrustSettings()
     audit: AuditSettings = AuditSettings()
     redaction: RedactionSettings = RedactionSettings()
+    run: RunSettings = RunSettings()
 
     _file: Path | None = PrivateAttr(None)
 

@@ -30,7 +30,7 @@ EXIT_CODES = {
         "InvalidDocumentError",
         3: "RefusedError StaleCheckpointError StaleWriterError LimitExceededError AlreadyExistsError "
         "RedactionUnavailableError RedactedValueError AuditError WitnessError UntrustedWriterError "
-        "BundleTooOldError",
+        "BundleTooOldError EffectNotRecordedError RunFinishedError",
         4: "DamagedError MalformedTranscriptError ContainerError HeaderError HeaderMacError PayloadError "
         "SignatureError RecordError ChainError MissingRecordError RolledBackError ForkError "
         "BundleMissingError DigestMismatchError ContextMismatchError ArchiveFormatError WrappedKeyError "
@@ -38,7 +38,7 @@ EXIT_CODES = {
         5: "UnsupportedSchemaError",
         6: "KeyUnavailableError InvalidKeyError ForeignKeyError KmsDeniedError KmsKeyDisabledError "
         "KmsUnreachableError",
-        7: "NeedsDecisionError",
+        7: "NeedsDecisionError BudgetExhaustedError",
         8: "StoreError StoreUnreachableError StoreMissingError StoreDeniedError StoreFullError "
         "ObjectNotFoundError ClockSkewError UnconfirmedError UnfencedStoreError",
         9: "NoSuchRunError BundleExpiredError",

@@ -1,0 +1,80 @@
+"""What one call of `checkpoint` takes along, and what the caller can ask of it later."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from archiver.errors import ArchiverError
+from archiver.model import Checkpoint
+
+Status = Literal["skipped", "waiting", "replaced", "spooled", "stored", "failed"]
+"""`skipped`: the policy did not have it saved. `waiting`: for the background writer. `replaced`: a newer one
+is saved in its place. `spooled`: sealed on the local disk, not in the store yet. `stored`: committed.
+`failed`: not saved; the error says why."""
+_ENDED: Final = ("skipped", "replaced", "stored", "failed")
+
+
+class Ticket:
+    """What became of one checkpoint; safe to ask from any thread."""
+
+    def __init__(self, status: Status, because: str) -> None:
+        self.because = because
+        """Why it is saved, or why it is not."""
+        self.seq: int | None = None
+        """Its number, once it has one."""
+        self.error: ArchiverError | None = None
+        """Why it is not saved, or not in the store yet."""
+        self._status: Status = status
+        self._changed = threading.Condition()
+        self._listeners: list[Callable[[], None]] = []
+
+    @property
+    def status(self) -> Status:
+        return self._status
+
+    @property
+    def saved(self) -> bool:
+        """Whether it survives the end of this process: in the store, or sealed in the spool."""
+        return self._status in ("spooled", "stored")
+
+    def wait(self, timeout: float | None = None, *, stored: bool = False) -> bool:
+        """Wait until it is saved, or `stored`, or never will be; True if it is. `timeout` in seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._status in _ENDED or (self.saved and not stored), timeout)
+            return self._status == "stored" or (self.saved and not stored)
+
+    def settle(self, status: Status, *, seq: int | None = None, error: ArchiverError | None = None) -> None:
+        """Say what became of it; for the writer."""
+        with self._changed:
+            self._status = status
+            self.seq = seq if seq is not None else self.seq
+            self.error = error
+            self._changed.notify_all()
+            listeners = tuple(self._listeners)
+        for listener in listeners:
+            listener()
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Have `listener` called, in the writer's thread, whenever the status changes."""
+        with self._changed:
+            self._listeners.append(listener)
+
+    def __repr__(self) -> str:
+        number = "" if self.seq is None else f" {self.seq}"
+        return f"<Ticket{number} {self._status}: {self.because}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One checkpoint that is to be saved, as bytes and immutable values that the loop cannot change."""
+
+    make: Callable[[], Checkpoint]
+    """Parses and validates: the writer calls it, off the loop, once."""
+    size: int
+    """Bytes that it holds in memory."""
+    plain: bool
+    """Whether a newer one may take its place while it waits."""
+    ticket: Ticket

@@ -1,0 +1,1 @@
+"""When a checkpoint pays: reasons, profiles and the break-even; pure."""

@@ -1,0 +1,1 @@
+"""Sealed checkpoints on the local disk that are not in the store yet, and their delivery in order."""
