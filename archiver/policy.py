@@ -1,1 +1,0 @@
-"""When a checkpoint pays: reasons, profiles and the break-even; pure."""
