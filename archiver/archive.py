@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +26,7 @@ from archiver import (
     retention,
     rollback,
 )
-from archiver.compact import Compacted, CompactOptions, CompactReport, Summarise, compact
+from archiver.compact import CompactOptions, CompactReport, Summarise, compact
 from archiver.describe import Given
 from archiver.errors import (
     AlreadyExistsError,
@@ -91,6 +93,46 @@ class Archived:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A redacted checkpoint that is sealed on the local disk, and nowhere else yet."""
+
+    sealed: SealedBundle
+    checkpoint: Checkpoint
+    place: Position
+    compaction: CompactReport
+    dropped: tuple[Dropped, ...]
+    raw: int
+    """Bytes of the transcript as it was found."""
+    redactor: Redactor
+    setup: Setup
+
+    def new_name(self) -> str:
+        """A name for the bundle that nothing has had before."""
+        return layout.bundle_name(self.place.run, self.place.seq, secrets.token_hex(8))
+
+    def record(self, name: str, recorded_at: datetime) -> Record:
+        """The record that commits it as the bundle of that name."""
+        sealed = self.sealed
+        return record_of(
+            self.checkpoint,
+            self.place,
+            self.setup,
+            bundle=sealed.packed.ref(name, sealed.container),
+            sizes=Sizes(raw=self.raw, compacted=sealed.packed.unpacked, stored=sealed.size),
+            receipt=self.redactor.receipt(),
+            recipients=sealed.container.fingerprints,
+            recorded_at=recorded_at,
+            software=f"checkpoint-archiver {__version__}",
+        )
+
+    def archived(self, record: Record, unfinished: Iterable[str] = ()) -> Archived:
+        """What is said of it once it is committed; `unfinished` is what could not be done after that."""
+        redactor = self.redactor
+        warnings = (*warnings_of(record, redactor, self.dropped), *map(redactor.text, unfinished))
+        return Archived(record, redactor.receipt(), self.compaction, self.dropped, warnings)
+
+
 def archive(
     source: Source,
     setup: Setup,
@@ -104,32 +146,61 @@ def archive(
     Raises `StaleWriterError` when another writer commits that number first; of any failure or crash before
     the record nothing is seen, and the previous checkpoint stays.
     """
+    place = partial(_position, source, options, setup)
+    with prepare(source, setup, place, options=options, progress=progress, now=now) as prepared:
+        run, sealed = prepared.place.run, prepared.sealed
+        (progress or Silent()).stage("store", sealed.size)
+        stored = sum(info.size for info in setup.store.list(layout.bundles_prefix(run)))
+        setup.settings.limits.check_run(run, stored + sealed.size)
+        return put(prepared, setup, now=now)
+
+
+@contextmanager
+def prepare(
+    source: Source,
+    setup: Setup,
+    place: Callable[[Transcript], Position],
+    *,
+    options: Options = Options(),
+    progress: Progress | None = None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    parent: Path | None = None,
+) -> Iterator[Prepared]:
+    """All that is done before the store is asked: the checkpoint as a sealed bundle in a scratch folder.
+
+    `place` says where a transcript goes; `parent` is the folder that the scratch folder is made in, which
+    goes when the block ends. Errors that leave the block are free of credentials.
+    """
     progress = progress or Silent()
-    with clean_errors(lambda: setup.redactor(new_key())), Scratch() as scratch:
+    with clean_errors(lambda: setup.redactor(new_key())), Scratch(parent) as scratch:
         transcript, total, dropped = _read(source, options)
-        place = _position(source, options.given, transcript, setup)
-        if options.after is not None and place.seq != options.after + 1:
-            raise StaleWriterError(
-                f"run {place.run} has gone on meanwhile: record {place.seq - 1} came after {options.after}",
-                remedy="run it again",
-            )
-        redactor = setup.redactor(place.redaction_key)
+        found = place(transcript)
+        redactor = setup.redactor(found.redaction_key)
         progress.stage("redact", total)
         compaction = _compact_options(options, setup)
         watch = Watch(transcript, compaction)
         redacted = redactor.transcript(transcript, scratch, progress, watch.part)
         progress.stage("compact", None)
         surveys = watch.surveys()
-        described = _describe(source, options, place, redacted, surveys, redactor, setup, now())
+        described = _describe(source, options, found, redacted, surveys, redactor, setup, now())
         checkpoint = redactor.checkpoint(described)
         summarise = redacted_summary(options.summarise, redactor)
         compacted = compact(checkpoint, watch.outlines, compaction, scratch, summarise=summarise)
-        _check_ids(compacted.checkpoint.value, place)
-        sealed = seal(redactor, compacted, place, setup, scratch, progress)
-        progress.stage("store", sealed.size)
-        record, unfinished = _commit(compacted, redactor, sealed, place, total, setup, now)
-        warnings = (*warnings_of(record, redactor, dropped), *map(redactor.text, unfinished))
-    return Archived(record, redactor.receipt(), compacted.report, tuple(dropped), warnings)
+        _check_ids(compacted.checkpoint.value, found)
+        sealed = seal(redactor, compacted, found, setup, scratch, progress)
+        # Once more, with what the last scan found: the record repeats texts of the checkpoint.
+        settled = redactor.settled(compacted.checkpoint).value
+        _check_ids(settled, found)
+        yield Prepared(sealed, settled, found, compacted.report, tuple(dropped), total, redactor, setup)
+
+
+def put(prepared: Prepared, setup: Setup, *, now: Callable[[], datetime]) -> Archived:
+    """Put the bundle, then the record that makes it a checkpoint: the record is the commit point."""
+    name = prepared.new_name()
+    started = time.monotonic()
+    setup.store.create(name, prepared.sealed, retention=retention.class_of(prepared.checkpoint.outcome))
+    record = prepared.record(name, now())
+    return prepared.archived(record, commit(record, setup, age_of_bundle=time.monotonic() - started))
 
 
 def _read(source: Source, options: Options) -> tuple[Transcript, int, list[Dropped]]:
@@ -140,13 +211,19 @@ def _read(source: Source, options: Options) -> tuple[Transcript, int, list[Dropp
     return reading.transcript, reading.total_bytes, reading.dropped
 
 
-def _position(source: Source, given: Given, transcript: Transcript, setup: Setup) -> Position:
+def _position(source: Source, options: Options, setup: Setup, transcript: Transcript) -> Position:
     """The run's next number; an id that holds a credential is replaced before anything is named after it."""
+    given = options.given
     found = source.checkpoint.run_id if source.checkpoint else describe.run_id_of(transcript, source.paths)
     key = new_key()
     run = setup.redactor(key).text(found if given.run_id is None else given.run_id)
     layout.encode_run(run)
     place = position.find(run, setup)
+    if options.after is not None and place.seq != options.after + 1:
+        raise StaleWriterError(
+            f"run {place.run} has gone on meanwhile: record {place.seq - 1} came after {options.after}",
+            remedy="run it again",
+        )
     return replace(place, redaction_key=place.redaction_key or key)
 
 
@@ -206,41 +283,6 @@ def _check_ids(checkpoint: Checkpoint, place: Position) -> None:
         )
 
 
-def _commit(
-    compacted: Compacted,
-    redactor: Redactor,
-    sealed: SealedBundle,
-    place: Position,
-    total: int,
-    setup: Setup,
-    now: Callable[[], datetime],
-) -> tuple[Record, tuple[str, ...]]:
-    """Put the bundle, then the record that makes it a checkpoint: the record is the commit point.
-
-    Returns it with the warnings of `commit`.
-    """
-    stored = sum(info.size for info in setup.store.list(layout.bundles_prefix(place.run)))
-    setup.settings.limits.check_run(place.run, stored + sealed.size)
-    # Once more, with what the last scan found: the record repeats texts of the checkpoint.
-    checkpoint = redactor.settled(compacted.checkpoint).value
-    _check_ids(checkpoint, place)
-    name = layout.bundle_name(place.run, place.seq, secrets.token_hex(8))
-    started = time.monotonic()
-    setup.store.create(name, sealed, retention=retention.class_of(checkpoint.outcome))
-    record = record_of(
-        checkpoint,
-        place,
-        setup,
-        bundle=sealed.packed.ref(name, sealed.container),
-        sizes=Sizes(raw=total, compacted=sealed.packed.unpacked, stored=sealed.size),
-        receipt=redactor.receipt(),
-        recipients=sealed.container.fingerprints,
-        recorded_at=now(),
-        software=f"checkpoint-archiver {__version__}",
-    )
-    return record, commit(record, setup, age_of_bundle=time.monotonic() - started)
-
-
 def commit(record: Record, setup: Setup, *, age_of_bundle: float) -> tuple[str, ...]:
     """Create the record under its number: `StaleWriterError` if another writer was first.
 
@@ -287,4 +329,15 @@ def archive_rows(
     ]
 
 
-__all__ = ["Archived", "Given", "Options", "Source", "archive", "archive_rows", "looks_like_rows"]
+__all__ = [
+    "Archived",
+    "Given",
+    "Options",
+    "Prepared",
+    "Source",
+    "archive",
+    "archive_rows",
+    "looks_like_rows",
+    "prepare",
+    "put",
+]

@@ -58,6 +58,9 @@ _WORDS: Final = frozenset(
 """Beginnings of formats that end many a line of code and prose: such a line end says nothing."""
 
 
+_MOST_MADE: Final = 4
+_made: dict[str, Finder] = {}
+"""Finders by the version of their rules."""
 _R = TypeVar("_R", bound=views.Reading)
 
 
@@ -96,6 +99,17 @@ class Finder:
         """Small texts with many triggers and no secret, the last ones seen."""
         self.flood = len(rules.rules)
         """Rule index of a region with more triggers than are confirmed."""
+
+    @classmethod
+    def of(cls, rules: RuleSet) -> Finder:
+        """As `Finder(rules)`, made once in a process for the same texts of rules: that takes 20 ms."""
+        made = _made.get(rules.version)
+        if made is None:
+            made = cls(rules)
+            if len(_made) >= _MOST_MADE:
+                _made.clear()
+            _made[rules.version] = made
+        return made
 
     def _is_bounded(self, number: int, rule: int) -> bool:
         """True for the trigger of a form."""

@@ -91,7 +91,7 @@ class Redactor:
         """
         made = rules.load(chosen)
         try:
-            return cls(Finder(made), key, exact, names=shared_names() if reuse else None)
+            return cls(Finder.of(made), key, exact, names=shared_names() if reuse else None)
         except RedactionUnavailableError as error:
             raise rules.blamed(made) or error from error
 
