@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from archiver.errors import RedactionUnavailableError
-from archiver.redact import Chosen, Redactor, cache, engine, rules
+from archiver.redact import Chosen, Redactor, cache, engine, finder, rules
 from archiver.redact.engine import Engine, Expression
 from archiver.redact.finder import Finder
 from tests.redact.conftest import KEY
@@ -166,6 +166,7 @@ def test_an_engine_without_its_library_stops_everything(monkeypatch: pytest.Monk
         raise OSError("libhs.so: cannot open shared object file")
 
     monkeypatch.setattr(engine, "_patterns", broken)
+    monkeypatch.setattr(finder, "_made", {})
     with pytest.raises(RedactionUnavailableError, match="cannot open shared object"):
         Redactor.load(KEY)
 
