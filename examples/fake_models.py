@@ -100,7 +100,7 @@ def _need(holds: object, message: str) -> None:
 
 def _turn(messages: list[dict[str, Any]]) -> int:
     """The place in the script: how many answers the conversation has."""
-    turn = sum(message["role"] == "assistant" for message in messages)
+    turn = len([message for message in messages if message["role"] == "assistant"])
     _need(turn < len(SCRIPT), "the script has ended")
     return turn
 
