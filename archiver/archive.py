@@ -17,20 +17,18 @@ from typing import TYPE_CHECKING
 
 from archiver import (
     __version__,
+    committing,
     describe,
     freshness,
     layout,
-    newest,
     position,
     records,
     retention,
-    rollback,
 )
 from archiver.compact import CompactOptions, CompactReport, Summarise, compact
 from archiver.describe import Given
 from archiver.errors import (
     AlreadyExistsError,
-    BundleTooOldError,
     RefusedError,
     StaleWriterError,
     UsageError,
@@ -52,9 +50,6 @@ from archiver.watch import Watch
 
 if TYPE_CHECKING:
     from archiver.setup import Setup
-
-MAX_AGE_OF_BUNDLE = 24 * 3600
-"""Seconds between putting a bundle and the record that commits it; later, a sweeper may call it an orphan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +117,7 @@ class Prepared:
             sizes=Sizes(raw=self.raw, compacted=sealed.packed.unpacked, stored=sealed.size),
             receipt=self.redactor.receipt(),
             recipients=sealed.container.fingerprints,
+            missing=sealed.missing,
             recorded_at=recorded_at,
             software=f"checkpoint-archiver {__version__}",
         )
@@ -200,7 +196,7 @@ def put(prepared: Prepared, setup: Setup, *, now: Callable[[], datetime]) -> Arc
     started = time.monotonic()
     setup.store.create(name, prepared.sealed, retention=retention.class_of(prepared.checkpoint.outcome))
     record = prepared.record(name, now())
-    return prepared.archived(record, commit(record, setup, age_of_bundle=time.monotonic() - started))
+    return prepared.archived(*commit(record, setup, age_of_bundle=time.monotonic() - started))
 
 
 def _read(source: Source, options: Options) -> tuple[Transcript, int, list[Dropped]]:
@@ -283,31 +279,24 @@ def _check_ids(checkpoint: Checkpoint, place: Position) -> None:
         )
 
 
-def commit(record: Record, setup: Setup, *, age_of_bundle: float) -> tuple[str, ...]:
+def commit(record: Record, setup: Setup, *, age_of_bundle: float) -> tuple[Record, tuple[str, ...]]:
     """Create the record under its number: `StaleWriterError` if another writer was first.
 
     `RolledBackError` if the witness has seen a record there that the store has lost. Then has the witness
-    remember it and leaves the hint for the list of the newest runs; what of that cannot be done is returned
-    as a warning.
+    remember it and leaves the hint for the list of the newest runs. Returns the record as it was signed, and
+    what could not be done as warnings.
     """
-    if age_of_bundle > MAX_AGE_OF_BUNDLE:
-        raise BundleTooOldError(
-            f"the bundle of checkpoint {record.seq} of run {record.run} was put {age_of_bundle:.0f} s ago; "
-            f"a record may follow within {MAX_AGE_OF_BUNDLE} s",
-            remedy="archive the run again",
-        )
-    recipients = setup.recipients_for(record.run, record.task, "record")
-    sealed = records.encode(record, setup.require_signing_key(), recipients)
-    name = layout.record_name(record.run, record.seq)
-    rollback.refuse_used(record, setup)
+    committing.refuse_old(record, age_of_bundle)
+    reached = setup.seal_to(record.run, record.task, "record")
+    record, sealed = records.sealed(record, setup.require_signing_key(), reached)
     try:
-        setup.store.create(name, [sealed], retention="record")
+        unfinished = committing.create(record, records.body_sha256(record), sealed, setup)
     except AlreadyExistsError as error:
         raise StaleWriterError(
             f"another writer has committed checkpoint {record.seq} of run {record.run}; yours was not",
             remedy="archive again: it then follows the other one",
         ) from error
-    return (*rollback.committed(record, setup), *newest.leave_hint(record, setup))
+    return record, unfinished
 
 
 def archive_rows(

@@ -56,6 +56,8 @@ class Head:
     """Beside a record: why it is not the newest all the same (`witnessed`)."""
     sha256: str = ""
     """Digest of the record's body."""
+    missing: tuple[str, ...] = ()
+    """Fingerprints of keys that were away when it was saved, and that it is still not sealed to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +290,8 @@ class Catalog:
         run, seq, *_ = fetched
         try:
             link = self._take(fetched)
-            return Head(run, seq, record=link.record, sha256=link.sha256)
+            missing = link.seal.lacks(link.record.missing_recipients)
+            return Head(run, seq, record=link.record, sha256=link.sha256, missing=missing)
         except ArchiverError as error:
             return Head(run, seq, error=error.with_traceback(None))
 

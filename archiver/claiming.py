@@ -181,7 +181,7 @@ def claim(
     check_possible(record.run, end, setup, now)
     if record.store != setup.require_store_id():
         raise ContextMismatchError(f"run {record.run} belongs to store {record.store}, not to this one")
-    recipients = setup.recipients_for(record.run, record.task, "record")
+    reached = setup.seal_to(record.run, record.task, "record")
     made = record.model_copy(
         update={
             "kind": "claim",
@@ -193,14 +193,15 @@ def claim(
             "effects": effects,
             "sizes": Sizes(),
             "writer": setup.require_signing_key().public,
-            "recipients": tuple(recipient.fingerprint for recipient in recipients),
+            "recipients": reached.fingerprints,
+            "missing_recipients": reached.missing,
             "bundle": None,
             "decisions": decisions,
             "software": f"checkpoint-archiver {__version__}",
         }
     )
     made = Record.model_validate(made.document())
-    sealed = _encoded(made, setup, recipients)
+    sealed = _encoded(made, setup, reached.recipients)
     rollback.refuse_used(made, setup)
     said = audit.note(setup, "claim", run=made.run, seq=made.seq, detail={"checkpoint": record.seq})
     try:

@@ -99,7 +99,7 @@ class Gone:
     def _committed(self, link: Entry) -> Committed:
         """A rewritten header makes an old record look new; the notes of administrators know better."""
         written, record = link.written, link.record
-        if not link.seal.is_for(record.recipients):
+        if record.missing_recipients or not link.seal.is_for(record.recipients):
             try:
                 written = self._notes.written(record.run, link.info.name, link.seal.payload_sha256, written)
             except ArchiverError:  # then it counts as new, and nothing expires the earlier for it

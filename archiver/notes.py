@@ -173,7 +173,8 @@ class Notes:
         gives is refused, or is that of a header rewritten since.
         """
         record, writers = link.record, self._setup.writers
-        rekeyed = not link.seal.is_for(record.recipients)
+        # Where KMS was away, the header does not say whether it is the first one: notes are asked.
+        rekeyed = bool(record.missing_recipients) or not link.seal.is_for(record.recipients)
         try:
             name = writers.judge(record.writer, record.run, info.modified)
             if not rekeyed or not writers.is_timed(record.writer):

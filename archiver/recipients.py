@@ -179,7 +179,8 @@ def _look(run: str, seq: int, catalog: Catalog, setup: Setup) -> RunSealed:
         Sealed(name, seal.recipients, True, tuple(one for one in seal.recipients if one in own))
         for name, seal in seals.items()
     )
-    return RunSealed(run, seq, objects, tuple(_remarks(list(seals.values()), setup)), failed)
+    remarks = _remarks(list(seals.values()), entry.record.missing_recipients, setup)
+    return RunSealed(run, seq, objects, tuple(remarks), failed)
 
 
 def _own(setup: Setup) -> set[str]:
@@ -209,7 +210,7 @@ def _unopened(error: KeyUnavailableError) -> Iterator[str]:
         yield "only one key opens it"
 
 
-def _remarks(seals: list[Seal], setup: Setup) -> Iterator[str]:
+def _remarks(seals: list[Seal], missing: tuple[str, ...], setup: Setup) -> Iterator[str]:
     """What a responder should know before the day on which a key is gone."""
     known = configured(setup.recipients, setup.identities)
     offline = {one.fingerprint for one in known if one.way == "offline"}
@@ -221,3 +222,5 @@ def _remarks(seals: list[Seal], setup: Setup) -> Iterator[str]:
         yield "more keys open it than its header names"
     if not all(fits(seal, setup) for seal in seals):
         yield "sealed to other recipients than the configured ones"
+    if any(seal.lacks(missing) for seal in seals):
+        yield "sealed while KMS was away"

@@ -32,10 +32,11 @@ def record_of(
     sizes: Sizes,
     receipt: Receipt,
     recipients: tuple[str, ...],
+    missing: tuple[str, ...] = (),
     recorded_at: datetime,
     software: str,
 ) -> Record:
-    """The record for a redacted checkpoint whose bundle is in the store."""
+    """The record for a redacted checkpoint whose bundle is sealed to `recipients`, not to those `missing`."""
     findings: Counter[str] = Counter()
     for finding in receipt.findings:
         findings[finding.rule] += finding.count
@@ -72,6 +73,7 @@ def record_of(
         sizes=sizes,
         writer=setup.require_signing_key().public,
         recipients=recipients,
+        missing_recipients=missing,
         bundle=bundle,
         previous=place.previous,
         software=software,

@@ -13,7 +13,7 @@ from archiver.model.record import RECORD_FORMAT, Record
 from archiver.signed import Seal
 
 if TYPE_CHECKING:
-    from archiver.age import Identity, Recipient
+    from archiver.age import Identity, Reached, Recipient
 
 PAYLOAD_TYPE = "application/vnd.checkpoint-archiver.record.v1+json"
 MAX_RECORD = 1 << 20
@@ -41,6 +41,14 @@ def encode(record: Record, key: sign.SigningKey, recipients: Sequence[Recipient]
             remedy="shorten objective, note or captured probes",
         )
     return sealed
+
+
+def sealed(record: Record, key: sign.SigningKey, reached: Reached) -> tuple[Record, bytes]:
+    """The record, marked with who is missing of those it is sealed to, and its object; raises as `encode`."""
+    if not set(reached.missing) <= set(record.missing_recipients):
+        missing = dict.fromkeys((*record.missing_recipients, *reached.missing))
+        record = record.model_copy(update={"missing_recipients": tuple(missing)})
+    return record, encode(record, key, reached.recipients)
 
 
 def body_sha256(record: Record) -> str:

@@ -30,6 +30,8 @@ class SealedBundle:
     size: int
     packed: Packed
     container: age.Sealed
+    missing: tuple[str, ...] = ()
+    """Fingerprints of recipients that it could not be sealed to."""
 
     def __iter__(self) -> Iterator[bytes]:
         """The sealed bytes, about a megabyte at a time, from their beginning whenever a store asks again."""
@@ -59,11 +61,12 @@ def seal(
         mtime=max(0, int(checkpoint.checkpoint_at.timestamp())),
     )
     spool = scratch.spool("bundle", hashed=False)
-    sealer = age.seal(setup.recipients_for(place.run, checkpoint.task_id, "bundle"), spool.write)
+    reached = setup.seal_to(place.run, checkpoint.task_id, "bundle")
+    sealer = age.seal(reached.recipients, spool.write)
     packed = pack.pack(complete, head, sealer.write, limits=setup.settings.limits, progress=progress)
     container = sealer.close()
     spooled = spool.close()
-    return SealedBundle(spooled.path, spooled.size, packed, container)
+    return SealedBundle(spooled.path, spooled.size, packed, container, reached.missing)
 
 
 def _in_order(checkpoint: Checkpoint, found: tuple[Member, ...]) -> tuple[Member, ...]:

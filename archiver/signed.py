@@ -44,9 +44,14 @@ class Seal:
     opened_by: str = ""
     """Fingerprint of the identity that opened it."""
 
-    def is_for(self, fingerprints: Collection[str]) -> bool:
-        """Whether the header is for exactly these keys."""
-        return not self.unnamed and set(self.recipients) == set(fingerprints)
+    def is_for(self, fingerprints: Collection[str], missing: Collection[str] = ()) -> bool:
+        """Whether the header is for exactly these keys; those of `missing` may be among them, or not."""
+        either = set(missing)
+        return not self.unnamed and set(self.recipients) - either == set(fingerprints) - either
+
+    def lacks(self, missing: Collection[str]) -> tuple[str, ...]:
+        """Those of `missing`, who could not be sealed to at first, whom it is still not sealed to."""
+        return tuple(one for one in missing if one not in self.recipients)
 
 
 def seal_of(source: BinaryIO, identities: Sequence[Identity], name: str, payload_sha256: str) -> Seal:

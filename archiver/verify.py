@@ -90,7 +90,12 @@ def verify(
 
 def _sampled(findings: Iterator[Finding], sample: Sample) -> Iterator[Finding]:
     for finding in findings:
-        if finding.note == _PRESENT and finding.ok and finding.run is not None and finding.seq is not None:
+        if (
+            finding.note.startswith(_PRESENT)
+            and finding.ok
+            and finding.run is not None
+            and finding.seq is not None
+        ):
             sample.add(finding.run, finding.seq)
         yield finding
 
@@ -185,11 +190,11 @@ class _Look:
         yield from _remarks(run, beginning.remarks, beginning.links)
         if beginning.error is not None:
             return
-        seals: list[Seal] = []
+        seals: list[tuple[Record, Seal]] = []
         sizes = {info.name: info.size for info in self._setup.store.list(layout.bundles_prefix(run))}
         gone = Gone(beginning.links, self._setup, catalog.notes, self._now)
         for link in beginning.links:
-            seals.append(link.seal)
+            seals.append((link.record, link.seal))
             yield _compared(link, link.info.name, link.seal, catalog.notes, f"signed by {link.writer}")
             bundle = link.record.bundle
             if bundle is not None:
@@ -207,7 +212,9 @@ class _Look:
         else:
             self._unremembered.extend(standing.warnings)
 
-    def _bundle(self, link: Entry, name: str, size: int | None, gone: Gone, seals: list[Seal]) -> Finding:
+    def _bundle(
+        self, link: Entry, name: str, size: int | None, gone: Gone, seals: list[tuple[Record, Seal]]
+    ) -> Finding:
         run, seq = link.record.run, link.record.seq
         if size is None:
             error = gone.error(link.record)
@@ -218,12 +225,24 @@ class _Look:
             bundles.check_size(link.record, size)
         except ArchiverError as error:
             return Finding(name, run, seq, error=error)
-        if not self._deep:
+        if not self._deep and not link.record.missing_recipients:
             return Finding(name, run, seq, note=_PRESENT)
-        finding, seal = self._open(link, name)
+        finding, seal = self._open(link, name) if self._deep else self._marked(link, name)
         if seal is not None:
-            seals.append(seal)
+            seals.append((link.record, seal))
         return finding
+
+    def _marked(self, link: Entry, name: str) -> tuple[Finding, Seal | None]:
+        """Whom a bundle is sealed to whose record says that somebody is missing; only its header is read."""
+        record = link.record
+        try:
+            seal = bundles.seal(record, self._setup)
+        except KeyUnavailableError as error:
+            note = f"{_PRESENT}; sealed while KMS was away, and does not open here: {error}"
+            return Finding(name, record.run, record.seq, note=note, state="warning"), None
+        except ArchiverError as error:
+            return Finding(name, record.run, record.seq, error=error), None
+        return _compared(link, name, seal, self._catalog.notes, _PRESENT), seal
 
     def _open(self, link: Entry, name: str) -> tuple[Finding, Seal | None]:
         """What is found in a bundle, and whom it is sealed to if it can be opened."""
@@ -248,6 +267,11 @@ def _remarks(run: str, remarks: tuple[str, ...], links: tuple[Entry, ...]) -> It
 def _compared(entry: Entry, name: str, seal: Seal, notes: Notes, note: str) -> Finding:
     """The finding of an object that is whole: is it sealed to those to whom its writer sealed it?"""
     record = entry.record
+    marked = seal.is_for(record.recipients, record.missing_recipients)
+    lacking = seal.lacks(record.missing_recipients)
+    if marked and lacking:
+        note += f"; sealed while KMS was away, and not to {', '.join(lacking)}"
+        return Finding(name, record.run, record.seq, note=note)
     if seal.is_for(record.recipients):
         return Finding(name, record.run, record.seq, note=note)
     try:
@@ -257,6 +281,7 @@ def _compared(entry: Entry, name: str, seal: Seal, notes: Notes, note: str) -> F
         return Finding(name, record.run, record.seq, error=error)
     if by is not None:
         note += f"; rekeyed at {utc_text(by.note.at)} by {by.administrator}"
+    if by is not None or marked:  # marked, and sealed to them: KMS came back while the checkpoint was saved
         return Finding(name, record.run, record.seq, note=note)
     return Finding(name, record.run, record.seq, error=_mismatch(name, seal, record, doubtful))
 
@@ -308,15 +333,18 @@ def _audit(run: str, setup: Setup) -> Iterator[Finding]:
         yield Finding(layout.audit_prefix(run), run, error=error)
 
 
-def _advice(run: str, seals: list[Seal], setup: Setup) -> Iterator[Finding]:
-    misfits = sum(not fits(seal, setup) for seal in seals)
-    if misfits:
-        yield Finding(
-            layout.records_prefix(run),
-            run,
-            note=f"sealed to other recipients than the configured ones: {misfits} of {len(seals)} objects",
-            advice="rekey",
-        )
+def _advice(run: str, seals: list[tuple[Record, Seal]], setup: Setup) -> Iterator[Finding]:
+    misfits = [(record, seal) for record, seal in seals if not fits(seal, setup)]
+    if not misfits:
+        return
+    note = f"sealed to other recipients than the configured ones: {len(misfits)} of {len(seals)} objects"
+    lacking = [lack for record, seal in misfits if (lack := seal.lacks(record.missing_recipients))]
+    if lacking:
+        names = {recipient.fingerprint: str(recipient) for recipient in setup.recipients}
+        missing = ", ".join(dict.fromkeys(names.get(one, one) for lack in lacking for one in lack))
+        note += f"; {len(lacking)} of them were sealed while KMS was away, and not to {missing}"
+    state: Literal["ok", "warning"] = "warning" if lacking else "ok"
+    yield Finding(layout.records_prefix(run), run, note=note, state=state, advice="rekey")
 
 
 def _others(setup: Setup, newest: dict[str, int], notes: Notes) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from archiver.age.keys import generate, parse_identity, parse_recipient, read_id
 from archiver.age.kms import KmsIdentity, KmsRecipient
 from archiver.age.kms_client import KmsClient
 from archiver.age.protocols import Identity, Recipient, SecretIdentity
+from archiver.age.reached import Reached, reached
 from archiver.age.rewrap import Rewrapped, rewrap
 from archiver.age.scrypt import ScryptIdentity, ScryptRecipient, WorkFactor
 from archiver.age.stream import Unsealer
@@ -29,6 +30,7 @@ __all__ = [
     "KmsIdentity",
     "KmsRecipient",
     "ObjectKind",
+    "Reached",
     "Recipient",
     "Rewrapped",
     "ScryptIdentity",
@@ -49,6 +51,7 @@ __all__ = [
     "parse_identity",
     "parse_recipient",
     "payload_digest",
+    "reached",
     "read_header",
     "read_identities",
     "rewrap",

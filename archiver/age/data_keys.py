@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from math import inf
 from typing import Protocol
 
 from archiver.age.arn import KeyArn
@@ -28,6 +29,9 @@ SECONDS_PER_KEY = 15 * 60.0
 
 KEYS_HELD = 4096
 """Data keys in memory at once; beyond it the one that was not used for longest is forgotten."""
+
+SECONDS_AWAY = 30.0
+"""How long a key that could not be asked is not asked again by who can do without it."""
 
 DATA_KEY_SIZE = 32
 MAX_BLOB = 6144
@@ -83,20 +87,35 @@ class DataKeys:
     def to_seal(self, arn: KeyArn, context: Context) -> DataKey:
         """A data key for one more file of that context."""
 
+        return self._take((arn.text, context.text(), None), lambda: self._generated(arn, context))
+
+    def to_seal_unless_away(self, arn: KeyArn, context: Context) -> DataKey:
+        """The same for who can do without: a `KmsUnreachableError` is kept for `SECONDS_AWAY`.
+
+        Until then it is raised again, for every context, and KMS is not asked. A data key that is in memory
+        is there all the same.
+        """
+
         def ask() -> DataKey:
-            key = self._service.generate(arn, context.pairs())
-            if (
-                key.arn != arn.text
-                or len(key.plaintext) != DATA_KEY_SIZE
-                or not 0 < len(key.blob) <= MAX_BLOB
-            ):
-                raise KmsUnreachableError(
-                    f"KMS answered with something else than a data key of {arn}",
-                    remedy="check keys.kms_endpoint_url and what stands between this machine and KMS",
-                )
-            return key
+            since, said, remedy = self._away.get(arn.text, (-inf, "", None))
+            if self._clock() < since + SECONDS_AWAY:
+                raise KmsUnreachableError(f"{said}; it was not asked again", remedy=remedy)
+            try:
+                return self._generated(arn, context)
+            except KmsUnreachableError as error:
+                self._away[arn.text] = self._clock(), str(error), error.remedy
+                raise
 
         return self._take((arn.text, context.text(), None), ask)
+
+    def _generated(self, arn: KeyArn, context: Context) -> DataKey:
+        key = self._service.generate(arn, context.pairs())
+        if key.arn != arn.text or len(key.plaintext) != DATA_KEY_SIZE or not 0 < len(key.blob) <= MAX_BLOB:
+            raise KmsUnreachableError(
+                f"KMS answered with something else than a data key of {arn}",
+                remedy="check keys.kms_endpoint_url and what stands between this machine and KMS",
+            )
+        return key
 
     def to_open(self, arn: KeyArn, context: Context, blob: bytes) -> DataKey:
         """The data key in `blob`, for one more file."""
@@ -118,6 +137,8 @@ class DataKeys:
         self._lock = threading.Lock()
         self._held: OrderedDict[Place, _Held] = OrderedDict()
         self._timer: threading.Timer | None = None
+        self._away: dict[str, tuple[float, str, str | None]] = {}
+        """By ARN: since when, what was said, and the remedy."""
 
     def _take(self, place: Place, ask: Callable[[], DataKey]) -> DataKey:
         held = self._at(place)

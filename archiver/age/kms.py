@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from archiver.age.arn import KeyArn, parse_arn
 from archiver.age.context import Context, parse_context
-from archiver.age.data_keys import MAX_BLOB, DataKeys
+from archiver.age.data_keys import MAX_BLOB, DataKey, DataKeys
 from archiver.age.header import Header, Stanza
 from archiver.age.hints import LABEL
 from archiver.age.primitives import WRAPPED_SIZE, hkdf, unwrap_file_key, wrap_file_key
@@ -68,10 +68,17 @@ class KmsRecipient:
 
     kind = "AWS KMS"
 
-    def __init__(self, arn: KeyArn, keys: DataKeys | None = None, context: Context | None = None) -> None:
+    def __init__(
+        self,
+        arn: KeyArn,
+        keys: DataKeys | None = None,
+        context: Context | None = None,
+        held: DataKey | None = None,
+    ) -> None:
         self.arn = arn
         self._keys = keys
         self._context = context
+        self._held = held
 
     @property
     def fingerprint(self) -> str:
@@ -90,11 +97,23 @@ class KmsRecipient:
         """The recipient for objects of this context."""
         return KmsRecipient(self.arn, self._keys, context)
 
-    def wrap(self, file_key: bytes, *, random: RandomSource = os.urandom) -> list[Stanza]:
+    def in_hand(self) -> KmsRecipient:
+        """The recipient for one file, which asks KMS no more: it has its data key.
+
+        Raises what KMS fails with; a `KmsUnreachableError` of a moment ago again, without asking.
+        """
+        keys, context = self._bound()
+        return KmsRecipient(self.arn, keys, context, keys.to_seal_unless_away(self.arn, context))
+
+    def _bound(self) -> tuple[DataKeys, Context]:
         if self._keys is None or self._context is None:
             raise UsageError(f"{self.arn} wraps nothing without KMS and the context of an object")
-        key = self._keys.to_seal(self.arn, self._context)
-        arguments = (VERSION, self.arn.text, self._context.text())
+        return self._keys, self._context
+
+    def wrap(self, file_key: bytes, *, random: RandomSource = os.urandom) -> list[Stanza]:
+        keys, context = self._bound()
+        key = self._held or keys.to_seal(self.arn, context)
+        arguments = (VERSION, self.arn.text, context.text())
         salt = random(_SALT_SIZE)
         wrapped = wrap_file_key(_wrap_key(key.plaintext, salt, arguments, key.blob), file_key)
         length = len(key.blob).to_bytes(_LENGTH_SIZE, "big")

@@ -77,7 +77,7 @@ def list_runs(
     from archiver import draining
     from archiver.cli import output, problems
     from archiver.cli.program import described
-    from archiver.cli.text import since_when
+    from archiver.cli.text import counted, since_when
 
     start = since_when(since) if since else None
     _refuse_both(newest, schema)
@@ -96,6 +96,10 @@ def list_runs(
         output.problem("note", stopped, None, style="1;33")
     for warning in found.warnings:
         output.problem("warning", warning, None, style="1;33")
+    if found.away:
+        runs = f"the newest record of {counted(found.away, 'run')}"
+        text = f"{runs} was sealed while KMS was away, and not to its key"
+        output.problem("warning", text, "archiver rekey --all --dry-run", style="1;33")
     problems.report((f"run {h.run}, record {h.seq}: {h.error}", h.error) for h in found.broken if h.error)
     if found.broken:
         raise typer.Exit(max(head.error.exit_code for head in found.broken if head.error))
@@ -167,6 +171,8 @@ class _Found:
         self.as_json = as_json
         self._rows: list[tuple[tuple[float, str], Any]] = []
         self.broken: list[Head] = []
+        self.away = 0
+        """Runs whose newest record lacks a recipient that was away."""
         self.warnings: tuple[str, ...] = ()
 
     def add(self, head: Head) -> None:
@@ -176,6 +182,7 @@ class _Found:
 
         if head.error is not None:
             self.broken.append(head)
+        self.away += bool(head.missing)
         if not self.as_json:
             self._rows.append((place(head), _row(head)))
         elif head.record is not None:

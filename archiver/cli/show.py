@@ -139,8 +139,18 @@ def _facts(chain: Chain) -> list[tuple[str, object]]:
         ("class", record.retention),
         ("signed by", f"{chain.writer} ({record.writer})"),
         ("opened by", ", ".join(chain.head.seal.recipients)),
+        ("not sealed to", _missing(chain)),
         ("chain", f"{counted(len(chain.links), 'record')}, verified"),
     ]
+
+
+def _missing(chain: Chain) -> str:
+    from archiver.cli.text import command
+
+    missing = chain.head.seal.lacks(chain.head.record.missing_recipients)
+    if not missing:
+        return ""
+    return f"{', '.join(missing)}: KMS was away; next: {command('archiver rekey', chain.run, '--dry-run')}"
 
 
 def _replaced_before(chain: Chain) -> tuple[str, ...]:

@@ -194,7 +194,7 @@ class _Told:
             self.advised.append(finding)
         if finding.error is not None:
             self.broken.append(finding)
-        elif finding.state == "warning" or finding.note.startswith("no record"):
+        elif finding.advice is None and (finding.state == "warning" or finding.note.startswith("no record")):
             self.notes.append(finding)
         if self._as_json:
             document = _document(finding)
@@ -211,12 +211,15 @@ def _advise(advised: list[Finding]) -> None:
     if len(advised) > _FEW:
         runs = f"{counted(len(advised), 'run')} have objects"
         text = f"{runs} that are sealed to other recipients than the configured ones"
+        away = sum(finding.state == "warning" for finding in advised)
+        text += f"; those of {counted(away, 'run')} were sealed while KMS was away" if away else ""
         output.problem("note", text, "archiver rekey --all --dry-run", style="1;33")
         return
     for finding in advised:
         run = finding.run or ""
         next_step = command(f"archiver {finding.advice}", run, "--dry-run")
-        output.problem("note", f"run {run}: {finding.note}", next_step, style="1;33")
+        kind = "warning" if finding.state == "warning" else "note"
+        output.problem(kind, f"run {run}: {finding.note}", next_step, style="1;33")
 
 
 def _row(finding: Finding) -> tuple[Any, ...]:

@@ -103,7 +103,9 @@ class Record(Frozen):
     writer: str
     """The signing key, `ed25519:` and base64 of the 32-byte public key."""
     recipients: tuple[str, ...]
-    """Fingerprints of those the bundle was sealed to."""
+    """Fingerprints of those the bundle was sealed to; of a claim, this record."""
+    missing_recipients: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    """Fingerprints of those that bundle or record should have been sealed to too, while KMS was away."""
     bundle: BundleRef | None = None
     decisions: tuple[Decision, ...] = ()
     """Of a claim: what a person said of effects whose outcome was not known."""
@@ -112,11 +114,12 @@ class Record(Frozen):
     software: str = ""
 
     @model_serializer(mode="wrap")
-    def _without_no_decisions(self, as_usual: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
-        """No decisions have one form, that of the records which were made before there were any."""
+    def _without_what_is_rare(self, as_usual: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
+        """No decisions, and nobody missing, have one form, that of records made before there were any."""
         document: dict[str, JsonValue] = as_usual(self)
-        if not self.decisions:
-            document.pop("decisions", None)
+        for name in ("decisions", "missing_recipients"):
+            if not getattr(self, name):
+                document.pop(name, None)
         return document
 
     @model_validator(mode="after")

@@ -14,14 +14,17 @@ from archiver.age import (
     Context,
     Identity,
     ObjectKind,
+    Reached,
     Recipient,
     SecretIdentity,
     bind_identities,
     bind_recipients,
+    reached,
 )
 from archiver.config import FILE_NAME, Settings, config_home
 from archiver.config.paths import current_folder, exists, home
 from archiver.errors import (
+    AWAY,
     ConfigError,
     ContextMismatchError,
     KeyUnavailableError,
@@ -64,6 +67,8 @@ class Setup:
     """Values that the caller knows to be secret."""
     why: str = ""
     """The reason that somebody gave for what they do, for the audit."""
+    without_kms: bool = False
+    """Whether to save although KMS is away, sealed to the other recipients and marked."""
     witness: Witness | None = None
     """What remembers outside the store how far runs were seen; None where that is not wanted."""
     session: Session = field(default_factory=Session, compare=False, repr=False)
@@ -88,8 +93,17 @@ class Setup:
         return self.store_id
 
     def recipients_for(self, run: str, task: str, kind: ObjectKind) -> tuple[Recipient, ...]:
-        """Whom an object of that run and task is sealed to."""
+        """Whom an object of that run and task has to be sealed to."""
         return bind_recipients(self.recipients, Context(self.settings.keys.application, run, task, kind))
+
+    def seal_to(self, run: str, task: str, kind: ObjectKind) -> Reached:
+        """Whom one object of that run and task is sealed to, and who is missing `without_kms`.
+
+        Then KMS is asked here, so that what is missing can be signed; raises what it answers with, and
+        `KmsUnreachableError` where there is no other recipient either.
+        """
+        recipients = self.recipients_for(run, task, kind)
+        return reached(recipients) if self.without_kms else Reached(recipients)
 
     def identities_for(self, run: str, kind: ObjectKind, task: str | None = None) -> tuple[Identity, ...]:
         """What opens an object of that run; `task` where it is known before."""
@@ -158,12 +172,14 @@ def open_setup(
     need: Literal["read", "write"],
     *,
     interactive: bool = False,
+    offline: bool = False,
     now: datetime | None = None,
 ) -> Setup:
     """The store, keys and writers of `settings`.
 
     `need="write"` at a terminal (`interactive`) makes the default store and the keys at first use; unattended
-    it never makes a key. Raises `ConfigError`, `KeyUnavailableError`, `InvalidKeyError`,
+    it never makes a key. With `offline` a store that cannot be asked is the one that the settings name, where
+    they have its id. Raises `ConfigError`, `KeyUnavailableError`, `InvalidKeyError`,
     `ContextMismatchError` (another store than the configured id) and the store's errors.
     """
     made = None
@@ -171,7 +187,12 @@ def open_setup(
         made = _first_use(settings, interactive, now or datetime.now(UTC))
     url = settings.store.url or default_store()
     store = open_store(url, options=store_options(settings))
-    store_id, warnings = _store_id(store, settings, need)
+    try:
+        store_id, warnings = _store_id(store, settings, need)
+    except AWAY as error:
+        if not offline or settings.store.id is None:
+            raise
+        store_id, warnings = settings.store.id, (f"the store at {store.url} cannot be asked: {error}",)
     keys.break_glass(settings)
     kms = keys.data_keys(settings)
     identities = keys.load_identities(settings, kms)
