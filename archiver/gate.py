@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from archiver import jsonio
+from archiver import jsonio, telemetry
 from archiver.effect_names import name_of
 from archiver.errors import NeedsDecisionError, RefusedError
 from archiver.model import Checkpoint, Effect, Record
@@ -207,6 +207,7 @@ class Effects:
         confirmed = [effect for effect in known if effect.status == "confirmed"]
         if confirmed:
             result = usable(confirmed[-1].result, f"the recorded result of the effect {told([key])}")
+            telemetry.duplicate_prevented()
             return Answer(False, result, self.decisions.get(name_of(key)))
         for effect in known:
             usable(effect.arguments, f"an argument of the effect {told([key])}")

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING
 
-from archiver import choosing, freshness, gate, members, rotation, withheld
+from archiver import choosing, freshness, gate, members, rotation, telemetry, withheld
 from archiver.catalog import Chain
 from archiver.describe import apart
 from archiver.errors import NeedsDecisionError, StaleCheckpointError
@@ -189,6 +189,8 @@ def refuse(report: RestoreReport, but: str) -> None:
         "seq": report.seq,
         "blockers": [blocker.document() for blocker in report.blockers],
     }
+    if kind is StaleCheckpointError:
+        telemetry.stale()
     raise error
 
 

@@ -5,6 +5,7 @@ This file and `archive.py` alone know the order of the stages.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +23,7 @@ from archiver import (
     saved,
     taking_over,
     target,
+    telemetry,
 )
 from archiver.catalog import Catalog
 from archiver.deciding import Outcome
@@ -118,6 +120,7 @@ def _planned(
     return Planned(report, end, past, new)
 
 
+@telemetry.span("archiver.restore")
 def restore(
     run: str,
     setup: Setup,
@@ -141,7 +144,7 @@ def restore(
     `BundleMissingError`, `DigestMismatchError`, what `Restored.resume` raises, and whatever a stage finds
     wrong.
     """
-    replaced = run if force else None
+    replaced, began = run if force else None, time.monotonic()
     target.check(into, replaced, store=setup.store.url)
     progress, now, resolve = progress or Silent(), now or datetime.now(UTC), deciding.by_name(resolve or {})
     planned = _planned(run, setup, at, previous, accept, resolve, True, current, now)
@@ -174,6 +177,8 @@ def restore(
         )
     if taking is not None:
         report = report.model_copy(update={"warnings": (*report.warnings, *taking.warnings)})
+    bundle = report.record.bundle
+    telemetry.restored(time.monotonic() - began, bundle.unpacked if bundle is not None else 0)
     return Restored(_in_folder(checkpoint, into), report, into, planned, setup)
 
 

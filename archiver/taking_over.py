@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from archiver import audit, claiming, deciding, gate, withheld
+from archiver import audit, claiming, deciding, gate, telemetry, withheld
 from archiver.claiming import End
 from archiver.deciding import Outcome
 from archiver.effect_names import name_of
 from archiver.errors import NeedsDecisionError, RefusedError, UsageError
 from archiver.gate import Effects
 from archiver.model import Checkpoint, Effect
-from archiver.model.record import Decision
+from archiver.model.record import Decision, Record
 from archiver.model.report import RestoreReport
 from archiver.record_of import effect_counts
 from archiver.safetext import shorten
@@ -101,8 +101,10 @@ class Taking:
             decisions=self._planned.new,
             now=self._now,
         )
+        _measured(self._planned.report.record)
 
 
+@telemetry.span("archiver.resume")
 def resume(
     state: Checkpoint,
     report: RestoreReport,
@@ -137,7 +139,15 @@ def resume(
     claimed, warnings = claiming.claim(
         report.record, end, setup, effects=effect_counts(state), decisions=(*planned.new, *made), now=now
     )
+    _measured(report.record)
     return Resumed(state, claimed.seq, (*report.decisions, *made), (*said, *warnings))
+
+
+def _measured(record: Record) -> None:
+    """A run goes on from this checkpoint: what it had used is not used again."""
+    spend = record.spend
+    telemetry.resumed()
+    telemetry.replay_avoided(spend.seconds, spend.cost if spend.currency == "USD" else 0.0)
 
 
 def words(
