@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from archiver import layout
 from archiver.catalog import Catalog, Head
 from archiver.errors import AlreadyExistsError, ArchiverError, InvalidNameError
-from archiver.model.record import Record
 from archiver.parallel import in_order
+from archiver.rollback import Numbered
 
 if TYPE_CHECKING:
     from archiver.setup import Setup
@@ -39,7 +39,7 @@ class Newest:
     """Why the search ended before as many were found as were asked for, or before the hints did."""
 
 
-def leave_hint(record: Record, setup: Setup) -> tuple[str, ...]:
+def leave_hint(record: Numbered, setup: Setup) -> tuple[str, ...]:
     """Write the hint of a record that is committed; what goes wrong is a warning, for nothing is lost."""
     try:
         name = layout.index_name(record.recorded_at, record.run, record.seq)

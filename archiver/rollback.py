@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from archiver import clock, layout, records, retention
 from archiver.catalog import Beginning, Catalog, Chain, Entry, Head
@@ -36,6 +36,17 @@ YOUNG: Final = timedelta(days=1)
 """How long it is said of a memory how old it is."""
 MAX_STEPS: Final = 64
 """Records that are read to tie a chosen checkpoint to a later one that was seen."""
+
+
+class Numbered(Protocol):
+    """What has to be known of a record to commit it: a `Record`, or one that is sealed and not opened."""
+
+    @property
+    def run(self) -> str: ...
+    @property
+    def seq(self) -> int: ...
+    @property
+    def recorded_at(self) -> datetime: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +273,7 @@ def look(run: str, setup: Setup) -> Sight:
     return Sight(run, setup, setup.witness.seen(setup.store_id, run))
 
 
-def refuse_used(record: Record, setup: Setup) -> None:
+def refuse_used(record: Numbered, setup: Setup) -> None:
     """`RolledBackError` for a number that was seen and that the store has no record of: it is not free.
 
     Where the store has one, creating it fails by itself.
@@ -302,13 +313,18 @@ def _used(run: str, seq: int, setup: Setup) -> tuple[Sight, Seen | None]:
 
 def committed(record: Record, setup: Setup) -> tuple[str, ...]:
     """Remember a record that was just created; whatever keeps that from being done is a warning."""
+    return remember(record, records.body_sha256(record), setup)
+
+
+def remember(record: Numbered, sha256: str, setup: Setup) -> tuple[str, ...]:
+    """The same of one of which the digest of the body is known."""
     try:
-        return _remember(setup, record, records.body_sha256(record), record.recorded_at)
+        return _remember(setup, record, sha256, record.recorded_at)
     except ForkError as error:
         return (f"{error}: {error.remedy}",)
 
 
-def _remember(setup: Setup, record: Record, sha256: str, now: datetime) -> tuple[str, ...]:
+def _remember(setup: Setup, record: Numbered, sha256: str, now: datetime) -> tuple[str, ...]:
     if setup.witness is None or setup.store_id is None:
         return ()
     seen = Seen(seq=record.seq, sha256=sha256, recorded_at=record.recorded_at, seen_at=now)
