@@ -84,7 +84,7 @@ def from_transcript(
             created_at=now,
             checkpoint_at=now,
             transcript=transcript,
-            environment=_host(),
+            environment=host(),
         )
     last = facts.last_at or now
     first = min(facts.first_at or last, last)
@@ -108,7 +108,7 @@ def from_transcript(
         evidence=_evidence(surveys[0]),
         transcript=transcript,
         workspace=Workspace(path=facts.cwd),
-        environment=_host(harness=facts.harness, model=facts.model),
+        environment=host(harness=facts.harness, model=facts.model),
     )
 
 
@@ -211,7 +211,8 @@ def workspace_folder(checkpoint: Checkpoint) -> Path | None:
         return None
 
 
-def _host(harness: str | None = None, model: str | None = None) -> Environment:
+def host(harness: str | None = None, model: str | None = None) -> Environment:
+    """This machine, and what a run says it ran in."""
     return Environment(
         harness=harness, model=model, platform=platform.platform(), python=platform.python_version()
     )

@@ -6,6 +6,8 @@ translated where they enter, so a caller that handles `ArchiverError` has handle
 
 from __future__ import annotations
 
+from typing import Final
+
 
 class ArchiverError(Exception):
     """Base of every error this package raises on purpose."""
@@ -282,6 +284,10 @@ class StoreFullError(StoreError):
 
 class ObjectNotFoundError(StoreError):
     """An object is not in the store."""
+
+
+AWAY: Final = (StoreUnreachableError, StoreDeniedError, StoreFullError)
+"""What may be over when it is tried again later: no network, credentials that expired, a full disk."""
 
 
 class ClockSkewError(StoreError):

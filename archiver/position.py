@@ -57,16 +57,24 @@ def find(run: str, setup: Setup) -> Position:
             f"`{command('archiver restore', run, ('--claim', *setup.session.words()))}` takes the run over, "
             "if its writer has ended",
         )
-    if head.record.seq >= layout.MAX_SEQ:
+    return after(head.record, head.sha256, setup)
+
+
+def after(record: Record, sha256: str, setup: Setup) -> Position:
+    """The place after that record, which is the newest of its run.
+
+    `LimitExceededError` after the last number.
+    """
+    if record.seq >= layout.MAX_SEQ:
         raise LimitExceededError(
-            f"run {run} has used its last number, {layout.MAX_SEQ}", remedy="use another run id"
+            f"run {record.run} has used its last number, {layout.MAX_SEQ}", remedy="use another run id"
         )
     return Position(
-        run,
-        seq=head.record.seq + 1,
-        previous=head.sha256,
-        head=head.record,
-        redaction_key=_redaction_key(catalog, head.record, setup),
+        record.run,
+        seq=record.seq + 1,
+        previous=sha256,
+        head=record,
+        redaction_key=_redaction_key(Catalog(setup), record, setup),
     )
 
 
