@@ -117,8 +117,8 @@ def dumps(value: Any) -> bytes:
 def taken(value: Any) -> bytes:
     """Serialise what a program hands over while it waits: as `dumps`, in one pass over native code.
 
-    Objects of SDKs become what they would send (`to_dict`, else `model_dump`, of pydantic models). A number
-    that JSON cannot hold becomes null, because to look for it would cost more than all the rest.
+    Objects of SDKs become what they would send. A number that JSON cannot hold becomes null, because to look
+    for it would cost more than all the rest.
     """
     try:
         return orjson.dumps(value, default=_sent)
@@ -127,10 +127,17 @@ def taken(value: Any) -> bytes:
 
 
 def _sent(value: Any) -> Any:
-    for name, options in (("to_dict", {"mode": "json"}), ("model_dump", {"mode": "json"})):
-        if hasattr(value, "model_dump") and callable(method := getattr(value, name, None)):
-            return method(**options)
-    raise TypeError
+    """What stands for an object of an SDK, or for any other pydantic model.
+
+    The SDKs of providers send what was set and no more: their APIs refuse a null in the place of the rest.
+    """
+    dump = getattr(value, "model_dump", None)
+    if not callable(dump) or isinstance(value, type):
+        raise TypeError
+    if not hasattr(value, "to_dict"):
+        return dump(mode="json")
+    hidden = getattr(value, "__api_exclude__", None)
+    return dump(mode="json", by_alias=True, exclude_unset=True, exclude=hidden)
 
 
 def _all_sent(value: Any, depth: int) -> Any:
