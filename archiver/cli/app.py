@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from archiver.cli import output
+from archiver.cli.advise import advise
 from archiver.cli.archive import archive
 from archiver.cli.audit import audit_list, audit_verify
 from archiver.cli.check import check
@@ -71,6 +72,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "audit verify": audit_verify,
     "export": export,
     "drill": drill,
+    "advise": advise,
     "schema": schema,
 }
 

@@ -48,8 +48,8 @@ class Estimate:
         """The formula with its numbers, on one line."""
         p = share(self.probability)
         return (
-            f"{p} × {usd(self.replay)} = {usd(self.expected_loss)} against {usd(self.create)} + "
-            f"{usd(self.store)} + {p} × {usd(self.restore)} = {usd(self.cost)}: "
+            f"{p} × {usd(self.replay)} = {usd(self.expected_loss)} against {usd(self.create + self.store)} + "
+            f"{usd(self.probability * self.restore)} ({p} × {usd(self.restore)}): "
             f"{'pays' if self.pays else 'does not pay'}"
         )
 

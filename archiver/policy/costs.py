@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MEASURED: Final = "2026-11"
-"""When the speeds were measured, with `benchmarks/pipeline.py` on one core, redaction included."""
+"""When times were measured: `benchmarks/pipeline.py` and saves of small states, all stages, one core."""
 PRICED: Final = "2026-11"
 """When the prices were looked up: S3 Standard, us-east-1, list price, first 50 TB, without taxes."""
 PUTS_OF_SAVE: Final = 3
@@ -24,12 +24,13 @@ INTERRUPTIONS_PER_HOUR: Final = -math.log(1 - 0.05) / 4
 class Costs:
     """Seconds and US dollars of one save and one restore, by bytes of the state."""
 
-    save_fixed: float = 0.1
-    """Seconds of a save beside its bytes: requests, keys, rules."""
+    save_fixed: float = 0.15
+    """Seconds of a save beside its bytes: packing, sealing, three requests. The first save of a process also
+    loads the rules, which takes seconds, once."""
     save_rate: float = 45e6
     """Bytes a second of a save that has seen none of it before; one that has is faster."""
-    restore_fixed: float = 0.3
-    """Seconds of a restore beside its bytes, probes of freshness included."""
+    restore_fixed: float = 1.0
+    """Seconds of a restore beside its bytes: a program that starts, records, probes of freshness."""
     restore_rate: float = 300e6
     """Bytes a second."""
     packed: float = 0.16

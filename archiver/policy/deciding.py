@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -52,8 +53,6 @@ class Moment:
     """Calls of `checkpoint` in this process, this one included."""
     since_save: float | None = None
     """Seconds since the last save; None: this process has saved nothing yet."""
-    calls_since_save: int | None = None
-    """Calls since then, this one included."""
     phase_changed: bool = False
     proved: bool = False
     """Whether there is new evidence that passed, as `proves` says."""
@@ -138,7 +137,9 @@ def _at_intervals(policy: Policy, moment: Moment) -> Decision:
     """A call that brings nothing new but its work: saved once what would be lost is worth a save."""
     passed = moment.seconds if moment.since_save is None else moment.since_save
     due = policy.interval(moment.size, moment.last_save)
-    since = f"{span(passed)} since the last save"
-    if passed >= due:
-        return Decision(save=True, because=f"{since}; one every {span(due)} pays")
-    return Decision(save=False, because=f"nothing new, and {since}; one every {span(due)} pays")
+    if math.isinf(due):
+        return Decision(save=False, because="nothing new, and nothing interrupts the run")
+    since = "of work" if moment.since_save is None else "since the last save"
+    enough = passed >= due
+    because = f"{span(passed)} {since}, and one every {span(due)} pays"
+    return Decision(save=enough, because=because if enough else f"nothing new: {because}")

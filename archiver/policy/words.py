@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 
 def counted(count: int, what: str) -> str:
     """`1 call`, `3 calls`."""
@@ -12,8 +10,6 @@ def counted(count: int, what: str) -> str:
 
 def span(seconds: float) -> str:
     """A length of time in the unit that a person would take: `0.4 s`, `8.7 min`, `78 h`, `12 days`."""
-    if math.isinf(seconds):
-        return "never"
     for limit, size, unit in ((120, 1, "s"), (7200, 60, "min"), (100 * 3600, 3600, "h")):
         if seconds < limit:
             return f"{_number(seconds / size)} {unit}"
@@ -21,9 +17,11 @@ def span(seconds: float) -> str:
 
 
 def usd(amount: float) -> str:
-    """US dollars: `$37`, `$0.80`, `$0.0013`; below a millionth of a dollar that it is less."""
+    """US dollars, as exact as they matter: `$37`, `$1.85`, `$0.80`, `$0.025`, `$0.0013`."""
+    if amount >= 1:
+        return f"${amount:,.2f}".removesuffix(".00")
     if amount == 0 or amount >= 0.01:
-        return f"${amount:,.0f}" if amount >= 1 and round(amount, 2) == int(amount) else f"${amount:,.2f}"
+        return "$0" if amount == 0 else f"${amount:.3f}".removesuffix("0")
     return f"${amount:.2g}" if amount >= 1e-4 else f"${amount:.6f}" if amount >= 1e-6 else "under $0.000001"
 
 
@@ -33,4 +31,6 @@ def share(probability: float) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.1f}"
+    if value >= 10:
+        return f"{value:,.0f}"
+    return f"{value:.1f}".removesuffix(".0") if value >= 1 or value == 0 else f"{value:.2g}"

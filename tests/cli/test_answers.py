@@ -108,6 +108,7 @@ def test_runs_are_completed_and_errors_are_not_said(command: Command, note: Path
         "archiver restore --plan re",
         "archiver verify re",
         "archiver audit list re",
+        "archiver advise re",
     ):
         assert completed(words) == ["ready"]
     assert completed("restore re", "restore") == ["ready"]
