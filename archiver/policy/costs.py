@@ -8,12 +8,12 @@ from typing import Final
 
 MEASURED: Final = "2026-11"
 """When times were measured: `benchmarks/pipeline.py` and saves of small states, all stages, one core."""
-PRICED: Final = "2026-11"
-"""When the prices were looked up: S3 Standard, us-east-1, list price, first 50 TB, without taxes."""
+PRICED: Final = "2025"
+"""Of when the prices are: S3 Standard, us-east-1, list price, first 50 TB, without taxes."""
 PUTS_OF_SAVE: Final = 3
 """Bundle, record and the hint for `list`."""
-GETS_OF_RESTORE: Final = 4
-"""Names of the records, newest record, its size, and the bundle."""
+GETS_OF_RESTORE: Final = 3
+"""Newest record, size of the bundle, and the bundle; the list of the records before costs as much as a put."""
 DAYS_KEPT: Final = 180
 """As long as the bundle of a run that failed or has not ended: the longest that one is kept by itself."""
 INTERRUPTIONS_PER_HOUR: Final = -math.log(1 - 0.05) / 4
@@ -36,7 +36,7 @@ class Costs:
     packed: float = 0.16
     """Stored bytes for each byte of the state; of one that is compacted much less."""
     put: float = 0.005 / 1000
-    """US dollars for a request that creates an object."""
+    """US dollars for a request that creates an object, or lists some."""
     get: float = 0.0004 / 1000
     """US dollars for a request that reads one."""
     month: float = 0.023 / 1e9
@@ -60,4 +60,4 @@ class Costs:
 
     def restore_usd(self) -> float:
         """What the requests of one restore cost; bytes leave a bucket for free within its region."""
-        return GETS_OF_RESTORE * self.get
+        return self.put + GETS_OF_RESTORE * self.get
