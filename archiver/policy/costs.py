@@ -13,7 +13,7 @@ PRICED: Final = "2025"
 PUTS_OF_SAVE: Final = 3
 """Bundle, record and the hint for `list`."""
 GETS_OF_RESTORE: Final = 3
-"""Newest record, size of the bundle, and the bundle; the list of the records before costs as much as a put."""
+"""Newest record, size of the bundle, and the bundle; a list of the records before is priced as a put."""
 DAYS_KEPT: Final = 180
 """As long as the bundle of a run that failed or has not ended: the longest that one is kept by itself."""
 INTERRUPTIONS_PER_HOUR: Final = -math.log(1 - 0.05) / 4
