@@ -105,6 +105,17 @@ class EffectNotRecordedError(RefusedError):
     """The intent of an effect that cannot be done again cannot be recorded in the store: it is not done."""
 
 
+class EffectDoneError(RefusedError):
+    """An effect happened before, and the block of its `with` cannot be left out here.
+
+    `result` is what was recorded of it.
+    """
+
+    def __init__(self, message: str, *, result: object, remedy: str | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.result = result
+
+
 class RunFinishedError(RefusedError):
     """A run that has succeeded does nothing new under its id."""
 

@@ -188,11 +188,12 @@ class Effects:
         """Those a person or a precondition check has to decide on."""
         return tuple(effect for effect in self.effects if _is_open(effect) and not effect.replayable)
 
-    def outcome(self, key: str, arguments: JsonValue = None) -> Answer:
+    def outcome(self, key: str, arguments: JsonValue = None, *, in_hand: bool = False) -> Answer:
         """What to do about the effect `key`, which is to be done with these arguments.
 
         A confirmed one is not done again: the recorded result stands for it. One that is proposed, or may be
         done again, or is not known here, is done. Where several have one key the most cautious answer counts.
+        `in_hand`: these are only what to compare; whoever asks has the arguments with all credentials.
         Raises `RefusedError` where the same key has other arguments, `RedactedValueError` where redaction
         took something out of what is needed, `NeedsDecisionError` where nobody knows whether it happened.
         """
@@ -209,7 +210,7 @@ class Effects:
             result = usable(confirmed[-1].result, f"the recorded result of the effect {told([key])}")
             telemetry.duplicate_prevented()
             return Answer(False, result, self.decisions.get(name_of(key)))
-        for effect in known:
+        for effect in () if in_hand else known:
             usable(effect.arguments, f"an argument of the effect {told([key])}")
         return Answer(True)
 

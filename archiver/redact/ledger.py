@@ -35,7 +35,7 @@ class Ledger:
     """What one run's redaction found; values live only here, in memory."""
 
     def __init__(self, key: bytes) -> None:
-        self._key = key
+        self.key = key
         self._entries: dict[tuple[str, str], _Entry] = {}
         self._first: dict[str, tuple[str, str]] = {}
         self._values: dict[bytes, None] = {}
@@ -45,7 +45,7 @@ class Ledger:
 
     def afresh(self) -> Ledger:
         """A ledger without findings that knows the same values, and the rule and kind each was found by."""
-        made = Ledger(self._key)
+        made = Ledger(self.key)
         made._first = dict(self._first)
         made._values = dict(self._values)
         made._value_bytes = self._value_bytes
@@ -83,7 +83,7 @@ class Ledger:
         """Twelve hex digits of HMAC-SHA256 under the run's key; line breaks inside a key do not count."""
         if value.startswith(b"-----BEGIN"):
             value = _SPACE.sub(b"", value)
-        return hmac.new(self._key, value, hashlib.sha256).hexdigest()[:12]
+        return hmac.new(self.key, value, hashlib.sha256).hexdigest()[:12]
 
     def _remember(self, value: bytes) -> None:
         if len(value) <= MOST_VALUE and self._value_bytes + len(value) <= MOST_VALUE_BYTES:

@@ -219,6 +219,14 @@ class Redactor:
         """One text with its secrets replaced."""
         return _text(self._scrubber, text)
 
+    def alone(self, value: Any) -> Any:
+        """A JSON value redacted by itself: what was found elsewhere does not count, and nothing is noted.
+
+        So the same value gives the same, whatever else the run holds.
+        """
+        other = Redactor(self._finder, self._ledger.key, self._given)
+        return jsonio.loads(other._document(jsonio.dumps(value)))
+
     def members(
         self, members: Redacted[tuple[Member, ...]], scratch: Scratch
     ) -> Redacted[tuple[Member, ...]]:
