@@ -10,6 +10,7 @@ from archiver.compact import Summarise, SummaryFacts
 from archiver.errors import ArchiverError, RedactionUnavailableError
 from archiver.model import Record
 from archiver.redact import Redactor
+from archiver.shellwords import command
 from archiver.transcripts.reader import Dropped
 
 
@@ -51,6 +52,12 @@ def warnings_of(record: Record, redactor: Redactor, dropped: Sequence[Dropped]) 
     warnings += [
         f"the value of {name} is too short or too common to search for" for name in receipt.too_short
     ]
+    if record.missing_recipients:
+        missing = ", ".join(record.missing_recipients)
+        warnings.append(
+            f"sealed while KMS was away, and not to {missing}: `{command('archiver rekey', record.run, ())}` "
+            "does that later"
+        )
     warnings += freshness.unseen(record.probes)
     warnings += [f"what stands in {unread}; it was not searched for" for unread in receipt.unread]
     return tuple(map(redactor.text, warnings))

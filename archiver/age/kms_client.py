@@ -156,7 +156,7 @@ def _answered(error: ClientError, action: Action, arn: KeyArn, context: Mapping[
         )
     return KmsUnreachableError(
         f"KMS failed at {action} with {arn}: {code}, {_words(error)}",
-        remedy="run it again later; another key, such as the break-glass identity, opens without KMS",
+        remedy=f"run it again later; {_MEANWHILE[action]}",
     )
 
 
@@ -177,11 +177,14 @@ def _unanswered(error: Exception, action: Action, arn: KeyArn) -> ArchiverError:
 def _no_answer(action: Action, arn: KeyArn, why: str) -> KmsUnreachableError:
     return KmsUnreachableError(
         f"KMS did not answer {action} with {arn} ({why})",
-        remedy="check the network and keys.kms_endpoint_url; another key, such as the break-glass identity, "
-        "opens without KMS",
+        remedy=f"check the network and keys.kms_endpoint_url; {_MEANWHILE[action]}",
     )
 
 
+_MEANWHILE: dict[Action, str] = {
+    "kms:Decrypt": "another key, such as the break-glass identity, opens without KMS",
+    "kms:GenerateDataKey": "`archiver archive --without-kms` seals to the other recipients meanwhile",
+}
 _LOG_IN = (
     "log in (`aws sso login`, `aws configure`), or set AWS_PROFILE, store.profile or AWS_ACCESS_KEY_ID and "
     "AWS_SECRET_ACCESS_KEY"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from archiver.age import hints, kms, scrypt, stream
 from archiver.age.feed import Feed
 from archiver.age.header import Header
+from archiver.age.kms import KmsIdentity
 from archiver.age.protocols import Identity
 from archiver.errors import (
     ArchiverError,
@@ -38,9 +39,10 @@ def no_key(identities: Sequence[Identity], header: Header, name: str) -> KeyUnav
             fingerprints=fingerprints,
             remedy="name the KMS key in keys.kms if it is yours, or give an identity file with another key",
         )
-    return KeyUnavailableError(
-        said, fingerprints=fingerprints, remedy="give an identity file that holds one of these keys"
-    )
+    remedy = "give an identity file that holds one of these keys"
+    if any(isinstance(identity, KmsIdentity) for identity in identities):
+        remedy += "; if it was saved while KMS was away, `archiver rekey` with that file seals it to KMS too"
+    return KeyUnavailableError(said, fingerprints=fingerprints, remedy=remedy)
 
 
 def failed(error: ArchiverError, header: Header, name: str) -> ArchiverError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,6 +71,14 @@ def archive(
             metavar="RESOURCE",
         ),
     ] = None,
+    without_kms: Annotated[
+        bool,
+        typer.Option(
+            "--without-kms",
+            help="While KMS gives no answer, seal to the other recipients alone, and mark it; `archiver "
+            "rekey` seals to KMS later.",
+        ),
+    ] = False,
     config: ConfigOption = None,
     store: StoreOption = None,
     identity: IdentityOption = None,
@@ -89,7 +98,7 @@ def archive(
 
     _refuse_empty(run_id, task)
     files = _files(paths) if paths else (newest_session(current_folder()),)
-    setup = open_for("write", config, store, identity, writers, signing_key)
+    setup = replace(open_for("write", config, store, identity, writers, signing_key), without_kms=without_kms)
     given = room.Given(
         run_id=run_id,
         task_id=task,

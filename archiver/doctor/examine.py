@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 from archiver.config import Settings
-from archiver.doctor import keys, memory
+from archiver.doctor import away, keys, memory
 from archiver.doctor.check import Check, failed
 from archiver.errors import ArchiverError
 from archiver.setup.contents import default_store
@@ -39,3 +39,4 @@ def examine(
             yield from folder.checks(settings, store)
         yield from memory.checks(settings, store)
     yield from keys.examine(settings, held, remote=remote)
+    yield from away.checks(settings, held)

@@ -209,11 +209,15 @@ def test_a_key_that_cannot_wrap(client: KmsClient, ministack: Ministack) -> None
 
 def test_nobody_answers(kms_caller: Callable[..., None]) -> None:
     client = KmsClient(options(f"http://127.0.0.1:{free_ports(1)[0]}"))
-    for call in (lambda: client.generate(SECOND, PAIRS), lambda: client.decrypt(SECOND, PAIRS, b"blob")):
+    calls = {
+        "--without-kms": lambda: client.generate(SECOND, PAIRS),
+        "break-glass": lambda: client.decrypt(SECOND, PAIRS, b"blob"),
+    }
+    for way_out, call in calls.items():
         with pytest.raises(KmsUnreachableError, match="did not answer") as caught:
             call()
         assert SECOND.text in str(caught.value)
-        assert "break-glass" in (caught.value.remedy or "")
+        assert way_out in (caught.value.remedy or "")
 
 
 def test_a_region_that_gave_no_answer_is_left_alone_for_a_while(
