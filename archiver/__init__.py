@@ -6,11 +6,28 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from archiver.deciding import Outcome
-    from archiver.errors import ArchiverError, NeedsDecisionError, StaleCheckpointError, StaleWriterError
+    from archiver.errors import (
+        ArchiverError,
+        BudgetExhaustedError,
+        EffectNotRecordedError,
+        NeedsDecisionError,
+        RunFinishedError,
+        StaleCheckpointError,
+        StaleWriterError,
+        StoreUnreachableError,
+    )
     from archiver.gate import Answer, Effects
-    from archiver.model import Checkpoint, Effect
+    from archiver.loop.asynchronous import AsyncRun
+    from archiver.loop.current import current_run
+    from archiver.loop.effects import effect
+    from archiver.loop.entry import run
+    from archiver.loop.face import Run
+    from archiver.loop.given import Budget
+    from archiver.loop.snapshot import Ticket
+    from archiver.model import Approval, Checkpoint, Effect, Evidence, Plan, Step
     from archiver.model.record import Decision
     from archiver.model.report import Blocker, RestoreReport
+    from archiver.policy import Policy
     from archiver.restored import Restored
     from archiver.taking_over import Resumed
 
@@ -18,37 +35,69 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "Approval",
     "ArchiverError",
+    "AsyncRun",
     "Blocker",
+    "Budget",
+    "BudgetExhaustedError",
     "Checkpoint",
     "Decision",
     "Effect",
+    "EffectNotRecordedError",
     "Effects",
+    "Evidence",
     "NeedsDecisionError",
     "Outcome",
+    "Plan",
+    "Policy",
     "RestoreReport",
     "Restored",
     "Resumed",
+    "Run",
+    "RunFinishedError",
     "StaleCheckpointError",
     "StaleWriterError",
+    "Step",
+    "StoreUnreachableError",
+    "Ticket",
     "__version__",
+    "current_run",
+    "effect",
+    "run",
 ]
 
 _FROM: Final = {
     "Answer": "archiver.gate",
+    "Approval": "archiver.model",
     "ArchiverError": "archiver.errors",
+    "AsyncRun": "archiver.loop.asynchronous",
     "Blocker": "archiver.model.report",
+    "Budget": "archiver.loop.given",
+    "BudgetExhaustedError": "archiver.errors",
     "Checkpoint": "archiver.model",
     "Decision": "archiver.model.record",
     "Effect": "archiver.model",
+    "EffectNotRecordedError": "archiver.errors",
     "Effects": "archiver.gate",
+    "Evidence": "archiver.model",
     "NeedsDecisionError": "archiver.errors",
     "Outcome": "archiver.deciding",
+    "Plan": "archiver.model",
+    "Policy": "archiver.policy",
     "RestoreReport": "archiver.model.report",
     "Restored": "archiver.restored",
     "Resumed": "archiver.taking_over",
+    "Run": "archiver.loop.face",
+    "RunFinishedError": "archiver.errors",
     "StaleCheckpointError": "archiver.errors",
     "StaleWriterError": "archiver.errors",
+    "Step": "archiver.model",
+    "StoreUnreachableError": "archiver.errors",
+    "Ticket": "archiver.loop.snapshot",
+    "current_run": "archiver.loop.current",
+    "effect": "archiver.loop.effects",
+    "run": "archiver.loop.entry",
 }
 
 

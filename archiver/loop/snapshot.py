@@ -20,7 +20,9 @@ _ENDED: Final = ("skipped", "replaced", "stored", "failed")
 class Ticket:
     """What became of one checkpoint; safe to ask from any thread."""
 
-    def __init__(self, status: Status, because: str) -> None:
+    def __init__(self, status: Status, because: str, *, awaited: bool = False) -> None:
+        self.awaited = awaited
+        """Whether the call that took it waits for it."""
         self.because = because
         """Why it is saved, or why it is not."""
         self.seq: int | None = None

@@ -1,0 +1,172 @@
+"""The twin of a run for an event loop: what waits does so in a thread, and the loop goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
+
+from archiver.loop import given
+from archiver.loop.effects import EffectCall
+from archiver.loop.face import End, Run
+from archiver.loop.left import Left
+from archiver.loop.snapshot import Ticket
+from archiver.model import Evidence, JsonValue, Outcome, Plan, Record, Spend
+
+
+class AsyncRun:
+    """A run whose waiting calls are awaited; for one event loop. What each does is said at `Run`."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        """The run itself, for code that is not asynchronous; it is safe to share between threads."""
+        self._steps: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    @property
+    def id(self) -> str:
+        return self.run.id
+
+    @property
+    def task(self) -> str:
+        return self.run.task
+
+    @property
+    def resumed(self) -> bool:
+        return self.run.resumed
+
+    @property
+    def finished(self) -> bool:
+        return self.run.finished
+
+    @property
+    def outcome(self) -> Outcome:
+        return self.run.outcome
+
+    @property
+    def messages(self) -> list[Any]:
+        return self.run.messages
+
+    @property
+    def phase(self) -> str:
+        return self.run.phase
+
+    @property
+    def note(self) -> str:
+        return self.run.note
+
+    @property
+    def plan(self) -> Plan:
+        return self.run.plan
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        return self.run.evidence
+
+    @property
+    def results(self) -> dict[str, JsonValue]:
+        return self.run.results
+
+    @property
+    def spent(self) -> Spend:
+        return self.run.spent
+
+    @property
+    def left(self) -> Left:
+        return self.run.left
+
+    @property
+    def seq(self) -> int:
+        return self.run.seq
+
+    async def ring(self) -> tuple[Record, ...]:
+        return await asyncio.to_thread(self.run.ring)
+
+    async def step(self, key: str, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """As `Run.step`; what `work` returns may be awaited. A function that is not asynchronous blocks."""
+        async with self._steps[key]:
+            known, value = self.run.recorded(key)
+            if known:
+                return value
+            output = work(*args, **kwargs)
+            if inspect.isawaitable(output):
+                output = await output
+            return await asyncio.to_thread(self.run.record, key, output)
+
+    async def checkpoint(
+        self,
+        messages: Iterable[Any] | None = None,
+        *,
+        phase: str | None = None,
+        note: str | None = None,
+        plan: given.PlanLike | None = None,
+        evidence: given.EvidenceLike | Iterable[given.EvidenceLike] = (),
+        milestone: str = "",
+        waiting: bool = False,
+        force: bool = False,
+    ) -> Ticket:
+        """As `Run.checkpoint`: the snapshot is taken before anything else of the event loop runs."""
+        call = self.run.understand(
+            messages,
+            phase=phase,
+            note=note,
+            plan=plan,
+            evidence=evidence,
+            milestone=milestone,
+            waiting=waiting,
+            force=force,
+        )
+        return call if isinstance(call, Ticket) else await asyncio.to_thread(self.run.carry_out, call)
+
+    async def pause(self, messages: Iterable[Any] | None = None, **said: Any) -> Ticket:
+        return await self.checkpoint(messages, **{**said, "waiting": True, "force": True})
+
+    def effect(
+        self,
+        tool: str,
+        *,
+        key: str,
+        arguments: JsonValue = None,
+        replayable: bool = False,
+        not_done_on: tuple[type[BaseException], ...] = (),
+        unrecorded: Literal["refuse", "do"] = "refuse",
+    ) -> EffectCall:
+        """As `Run.effect`, for `async with`."""
+        return self.run.effect(
+            tool,
+            key=key,
+            arguments=arguments,
+            replayable=replayable,
+            not_done_on=not_done_on,
+            unrecorded=unrecorded,
+        )
+
+    def spend(
+        self,
+        *,
+        tokens_in: int = 0,
+        tokens_out: int = 0,
+        tokens_cached: int = 0,
+        usd: float = 0.0,
+        iterations: int = 0,
+    ) -> Left:
+        return self.run.spend(
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+            tokens_cached=tokens_cached,
+            usd=usd,
+            iterations=iterations,
+        )
+
+    async def rewind(self, to: int, *, because: str = "") -> list[Any]:
+        return await asyncio.to_thread(self.run.rewind, to, because=because)
+
+    async def flush(self, timeout: float | None = None) -> bool:
+        return await asyncio.to_thread(self.run.flush, timeout)
+
+    async def finish(self, outcome: End, *, note: str | None = None) -> Ticket:
+        return await asyncio.to_thread(self.run.finish, outcome, note=note)
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self.run.close)

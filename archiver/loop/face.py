@@ -1,0 +1,434 @@
+"""A run inside the loop of an agent: steps, checkpoints, effects, spend, an end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar
+
+from archiver import jsonio, policy
+from archiver.errors import (
+    ArchiverError,
+    NeedsDecisionError,
+    RedactedValueError,
+    RefusedError,
+    RunFinishedError,
+    StaleWriterError,
+    StoreError,
+    UsageError,
+)
+from archiver.loop import given
+from archiver.loop.left import Left, left_of
+from archiver.loop.rewinding import rewound, ring
+from archiver.loop.snapshot import Ticket
+from archiver.loop.state import Said, State
+from archiver.model import Evidence, JsonValue, Outcome, Plan, Record, Spend, SubtaskResult
+from archiver.redact import usable
+from archiver.safetext import shorten
+
+if TYPE_CHECKING:
+    from archiver.loop.effects import EffectBook, EffectCall
+    from archiver.loop.opening import Opened
+    from archiver.loop.saving import Saver
+    from archiver.setup import Setup
+
+log = logging.getLogger("archiver")
+Args = ParamSpec("Args")
+T = TypeVar("T")
+End = Literal["succeeded", "failed", "cancelled"]
+MAX_NOTE: Final = 500
+"""Characters of an error that a note says."""
+_COUNTED: Final = ("tokens_in", "tokens_out", "tokens_cached", "cost", "iterations")
+
+
+class Run:
+    """What `archiver.run` opens; safe to share between threads, not with a child of a fork.
+
+    By default nothing that goes wrong with a save is raised here: it is logged, and tried again. Always
+    raised are `StaleWriterError` (somebody else has taken the run over) and `EffectNotRecordedError`; with
+    `strict` whatever keeps a checkpoint from being stored is.
+    """
+
+    def __init__(
+        self, opened: Opened, setup: Setup, saver: Saver, book: EffectBook, *, strict: bool = False
+    ) -> None:
+        self.resumed = opened.resumed
+        """Whether there was something to go on with."""
+        self._setup, self._saver, self._book, self._strict = setup, saver, book, strict
+        self._spool, self._writer = opened.spool, saver.writer
+        self._replays = opened.finished
+        self._finished: Outcome | None = "succeeded" if opened.finished else None
+        self._steps: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._pid = os.getpid()
+
+    @property
+    def _state(self) -> State:
+        return self._saver.state
+
+    # --- what is known ------------------------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        """The id of the run."""
+        return self._state.run_id
+
+    @property
+    def task(self) -> str:
+        return self._state.task_id
+
+    @property
+    def outcome(self) -> Outcome:
+        return self._state.outcome
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run has ended: here, or before, if it was opened again after it had succeeded."""
+        return self._finished is not None
+
+    @property
+    def messages(self) -> list[Any]:
+        """The conversation as it was saved or given last; a new list each time."""
+        messages: list[Any] = jsonio.loads(self._state.messages)
+        return messages
+
+    @property
+    def phase(self) -> str:
+        return self._state.phase
+
+    @property
+    def note(self) -> str:
+        return self._state.note
+
+    @property
+    def plan(self) -> Plan:
+        return self._state.plan
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        return self._state.evidence
+
+    @property
+    def results(self) -> dict[str, JsonValue]:
+        """Recorded outputs of completed steps, by key."""
+        return {key: given.json_of(one.output) for key, one in self._state.results.items()}
+
+    @property
+    def spent(self) -> Spend:
+        """What the run has used so far, over all its resumes."""
+        return self._state.spent()
+
+    @property
+    def left(self) -> Left:
+        """What is left of the budget."""
+        return left_of(self._state.budget, self._state.spent())
+
+    @property
+    def seq(self) -> int:
+        """The number of the newest record that this process knows of; 0 where there is none."""
+        return self._writer.place.seq - 1
+
+    def ring(self) -> tuple[Record, ...]:
+        """Records of the newest checkpoints, those that `rewind` can go back to, the newest first.
+
+        What waits is saved first. Raises what reading the store raises.
+        """
+        self._check()
+        self._writer.flush(self._saver.patience)
+        return ring(self.id, self._setup)
+
+    # --- the loop -----------------------------------------------------------------------------------------
+
+    def step(self, key: str, work: Callable[Args, T], /, *args: Args.args, **kwargs: Args.kwargs) -> T:
+        """The recorded output of a completed sub-task, or what `work` gives now, which is then recorded.
+
+        Either way it is the JSON form: tuples are lists. `NotSerialisableError` for an output that has none.
+        """
+        with self._steps[key]:
+            known, value = self.recorded(key)
+            output: T = value if known else self.record(key, work(*args, **kwargs))
+            return output
+
+    def recorded(self, key: str) -> tuple[bool, Any]:
+        """Whether the step is completed, and its output; one that held a credential has to be done again."""
+        self._check()
+        found = self._state.results.get(key)
+        if found is None:
+            self._refuse_new(f"step {shorten(key, 80)}")
+            return False, None
+        try:
+            return True, given.json_of(usable(found.output, f"the recorded output of step {key}"))
+        except RedactedValueError as error:
+            log.warning("step %s is done again: %s", shorten(key, 80), error)
+            return False, None
+
+    def record(self, key: str, output: Any) -> Any:
+        """Record the output of a step as completed, and return its JSON form."""
+        value = given.json_of(output)
+        result = SubtaskResult(key=key, output=given.json_of(value), completed_at=datetime.now(UTC))
+        with self._saver.lock:
+            # A new mapping: snapshots that wait hold the one before.
+            self._state.results = {**self._state.results, key: result}
+            ticket = self._saver.offer(milestone=f"step {key}")
+        self._saver.settle(ticket)
+        return value
+
+    def checkpoint(
+        self,
+        messages: Iterable[Any] | None = None,
+        *,
+        phase: str | None = None,
+        note: str | None = None,
+        plan: given.PlanLike | None = None,
+        evidence: given.EvidenceLike | Iterable[given.EvidenceLike] = (),
+        milestone: str = "",
+        waiting: bool = False,
+        force: bool = False,
+    ) -> Ticket:
+        """Say what the run is now; the policy has it saved, or not, and the ticket tells why.
+
+        `messages` is the whole conversation; what is left out stays as it was said last. `milestone` names
+        what was reached, `waiting` that the run is about to wait, `force` has it saved whatever the policy
+        says. The call takes a snapshot; redaction, sealing and the store are the background writer's, except
+        for a profile, or a reason, that asks to wait: then for `run.patience` at most.
+        """
+        call = self.understand(
+            messages,
+            phase=phase,
+            note=note,
+            plan=plan,
+            evidence=evidence,
+            milestone=milestone,
+            waiting=waiting,
+            force=force,
+        )
+        return call if isinstance(call, Ticket) else self.carry_out(call)
+
+    def understand(
+        self,
+        messages: Iterable[Any] | None,
+        *,
+        phase: str | None,
+        note: str | None,
+        plan: given.PlanLike | None,
+        evidence: given.EvidenceLike | Iterable[given.EvidenceLike],
+        milestone: str,
+        waiting: bool,
+        force: bool,
+    ) -> Said | Ticket:
+        """The snapshot of what a call of `checkpoint` says; the ticket of one that will not be saved.
+
+        The only part that has to be done where the loop waits: afterwards it may change what it gave.
+        """
+        self._check()
+        if self._replays:
+            return Ticket("skipped", f"run {self.id} has succeeded before")
+        self._refuse_new("a checkpoint")
+        try:
+            return Said(
+                messages=None if messages is None else _taken(messages),
+                plan=None if plan is None else given.plan_of(plan),
+                evidence=given.evidence_of(evidence),
+                phase=phase,
+                note=note,
+                milestone=milestone,
+                waiting=waiting,
+                force=force,
+            )
+        except ArchiverError as error:
+            if self._strict:
+                raise
+            log.error("a checkpoint of run %s could not be taken: %s", self.id, error)  # noqa: TRY400
+            ticket = Ticket("waiting", "it could not be taken")
+            ticket.settle("failed", error=error)
+            return ticket
+
+    def carry_out(self, said: Said) -> Ticket:
+        """Have it saved, as far as the policy asks for that."""
+        with self._saver.lock:
+            moved = said.change(self._state)
+            ticket = self._saver.offer(
+                phase_changed=moved,
+                proved=policy.proves(said.evidence),
+                milestone=said.milestone,
+                waiting=said.waiting,
+                forced=said.force,
+            )
+        return self._saver.settle(ticket)
+
+    def pause(self, messages: Iterable[Any] | None = None, **said: Any) -> Ticket:
+        """Save before a wait that this process need not survive, whatever the policy says; as `checkpoint`.
+
+        Returns once it is stored, or after `run.patience` once it is in the spool.
+        """
+        return self.checkpoint(messages, waiting=True, force=True, **said)
+
+    def effect(
+        self,
+        tool: str,
+        *,
+        key: str,
+        arguments: JsonValue = None,
+        replayable: bool = False,
+        not_done_on: tuple[type[BaseException], ...] = (),
+        unrecorded: Literal["refuse", "do"] = "refuse",
+    ) -> EffectCall:
+        """One action on something outside, done at most once: intent first, then it, then its outcome.
+
+        A key that is confirmed already gives its recorded result, and the block of the `with` is not run.
+        See `archiver.loop.effects`.
+        """
+        self._check()
+        if not (self._replays and any(known.key == key for known in self._book.effects)):
+            self._refuse_new(f"effect {shorten(key, 80)}")
+        return self._book.effect(
+            tool,
+            key=key,
+            arguments=arguments,
+            replayable=replayable,
+            not_done_on=not_done_on,
+            unrecorded=unrecorded,
+        )
+
+    def spend(
+        self,
+        *,
+        tokens_in: int = 0,
+        tokens_out: int = 0,
+        tokens_cached: int = 0,
+        usd: float = 0.0,
+        iterations: int = 0,
+    ) -> Left:
+        """Count what was used; returns what is left of the budget. Wall-clock time counts by itself."""
+        self._check()
+        more = Spend(
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+            tokens_cached=tokens_cached,
+            cost=usd,
+            iterations=iterations,
+        )
+        with self._saver.lock:
+            before = self._state.spend
+            sums = {name: getattr(before, name) + getattr(more, name) for name in _COUNTED}
+            self._state.spend = before.model_copy(update=sums)
+            self._saver.unsaved = True
+            return self.left
+
+    def rewind(self, to: int, *, because: str = "") -> list[Any]:
+        """Go on from checkpoint `to` under a new number; returns its conversation.
+
+        What came after stays in the store, to be looked into. Effects and spend stay as they are now: they
+        happened. Saved before it returns. Raises what reading checkpoint `to` raises, and what keeps the new
+        one from being stored.
+        """
+        self._check()
+        self._refuse_new("a rewind")
+        self._writer.flush(self._saver.patience)
+        with self._saver.lock:
+            self._saver.state = rewound(self._state, to, because, self._setup)
+            ticket = self._saver.submit(f"rewound to checkpoint {to}")
+        ticket.wait(self._saver.patience)
+        self._writer.raise_if_stale()
+        if ticket.error is not None and not ticket.saved:
+            raise ticket.error
+        return self.messages
+
+    # --- the end ------------------------------------------------------------------------------------------
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Wait until all that was saved so far is in the store; False if it is not by then. In seconds."""
+        self._check()
+        return self._writer.flush(self._saver.patience if timeout is None else timeout)
+
+    def finish(self, outcome: End, *, note: str | None = None) -> Ticket:
+        """End the run with this outcome; the last checkpoint is saved before it returns.
+
+        A run that has succeeded is not gone on with: opened again, it gives its recorded outputs and results.
+        One that failed or was cancelled goes on when it is opened again.
+        """
+        self._check()
+        if self._replays and outcome == "succeeded":
+            return Ticket("skipped", f"run {self.id} has succeeded before")
+        self._refuse_new("an end")
+        with self._saver.lock:
+            self._state.outcome = outcome
+            self._state.note = self._state.note if note is None else note
+            self._finished = outcome
+            ticket = self._saver.offer(final=True)
+        return self._saver.settle(ticket)
+
+    def close(self) -> None:
+        """Save what was said since the last checkpoint, and end the background writer; may be repeated.
+
+        The run goes on when it is opened again, unless it has succeeded.
+        """
+        if os.getpid() != self._pid:
+            return
+        try:
+            if not self.finished and not self._is_stale():
+                with self._saver.lock:
+                    ticket = self._saver.submit("the run is closed") if self._saver.unsaved else None
+                if ticket is not None:
+                    self._saver.settle(ticket)
+        finally:
+            self._writer.close(self._saver.patience)
+            if self.finished:
+                self._spool.finish()
+
+    def leave(self, error: BaseException | None) -> None:
+        """Leave the block of the `with`, by an error or without; a second error does not hide the first."""
+        try:
+            outcome = outcome_of(error)
+            if outcome is not None and not self.finished and not self._is_stale():
+                self.finish(outcome, note=shorten(f"{type(error).__name__}: {error}", MAX_NOTE))
+        except ArchiverError as problem:
+            log.error("run %s ended with an error, and could not be saved: %s", self.id, problem)  # noqa: TRY400
+        try:
+            self.close()
+        except ArchiverError as problem:
+            if error is None:
+                raise
+            log.error("run %s could not be closed: %s", self.id, problem)  # noqa: TRY400
+
+    def _check(self) -> None:
+        if os.getpid() != self._pid:
+            raise UsageError(
+                f"run {self.id} belongs to process {self._pid}, not to its child {os.getpid()}",
+                remedy="open a run of its own in the child, or do its saves in the parent",
+            )
+        self._writer.raise_if_stale()
+
+    def _is_stale(self) -> bool:
+        try:
+            self._writer.raise_if_stale()
+        except StaleWriterError:
+            return True
+        return False
+
+    def _refuse_new(self, what: str) -> None:
+        if self._finished is not None:
+            raise RunFinishedError(
+                f"run {self.id} has ended with the outcome {self._finished}: {what} comes too late",
+                remedy="give a new run another run_id",
+            )
+
+
+def _taken(messages: Iterable[Any]) -> bytes:
+    """One pass over native code, which nothing of the loop can change any more."""
+    return jsonio.taken(messages if isinstance(messages, list) else list(messages))
+
+
+def outcome_of(error: BaseException | None) -> End | None:
+    """What an error that leaves the block says of the run; None where it goes on when it is opened again.
+
+    That is where a person has to decide or something has to come back first, and for `sys.exit`.
+    """
+    if error is None or isinstance(error, SystemExit | GeneratorExit | NeedsDecisionError | RefusedError):
+        return None
+    if isinstance(error, StoreError):
+        return None
+    return "failed" if isinstance(error, Exception) else "cancelled"

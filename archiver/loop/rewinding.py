@@ -1,0 +1,50 @@
+"""Go back to a good checkpoint: which there are, and the state in which the run goes on from there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from archiver import restore
+from archiver.catalog import Catalog
+from archiver.errors import NoSuchRunError
+from archiver.loop.state import State
+from archiver.model import Record
+from archiver.scratch import Scratch
+
+if TYPE_CHECKING:
+    from archiver.setup import Setup
+
+
+def ring(run: str, setup: Setup) -> tuple[Record, ...]:
+    """Records of the newest checkpoints, as many as `run.ring` says, the newest first."""
+    try:
+        links = Catalog(setup).chain(run).links
+    except NoSuchRunError:
+        return ()
+    found = [link.record for link in links if link.record.bundle is not None]
+    return tuple(reversed(found[-setup.settings.run.ring :]))
+
+
+def rewound(now: State, to: int, because: str, setup: Setup) -> State:
+    """The state of checkpoint `to`, with what cannot be undone as it is now: spend, and the time it took.
+
+    Effects are not part of it: the ledger knows them all. Raises what a restore of that checkpoint raises; a
+    world that has changed since is what the run goes back in.
+    """
+    found = restore.plan(now.run_id, setup, at=to)
+    accept = {blocker.accept for blocker in found.blockers}
+    with Scratch() as scratch:
+        restored = restore.restore(
+            now.run_id, setup, into=scratch.path / "restored", at=to, accept={*accept, "effects"}
+        )
+        state = State.of(restored.state)
+    why = f": {because}" if because else ""
+    return replace(
+        state,
+        note=f"rewound to checkpoint {to}{why}",
+        spend=now.spend,
+        since=now.since,
+        budget=now.budget,
+        environment=now.environment,
+    )

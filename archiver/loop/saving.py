@@ -1,0 +1,104 @@
+"""Which calls are saved, and how long a call waits for that: between the face of a run and its writer."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from archiver import policy
+from archiver.errors import StoreUnreachableError
+from archiver.loop.snapshot import Snapshot, Ticket
+from archiver.policy import Moment, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from archiver.loop.state import State
+    from archiver.loop.writer import Writer
+    from archiver.model import Effect
+
+
+class Saver:
+    """Counts calls, asks the policy, takes snapshots; `lock` guards the state that it takes them of."""
+
+    def __init__(
+        self,
+        state: State,
+        writer: Writer,
+        *,
+        rules: Policy,
+        strict: bool,
+        patience: float,
+    ) -> None:
+        self.state, self.writer = state, writer
+        self.lock = threading.RLock()
+        self.patience = patience
+        """Seconds that a call waits for the store."""
+        self.unsaved = False
+        """Whether anything was said since the last snapshot."""
+        self.effects: Callable[[], tuple[Effect, ...]] = tuple
+        """What each snapshot says of effects."""
+        self._rules, self._strict = rules, strict
+        self._began = time.monotonic()
+        self._saved_at: float | None = None
+        self._calls = self._calls_then = self._acted = 0
+
+    def offer(self, **moment: Any) -> Ticket:
+        """Have the policy decide on the state as it is now; to be called with the lock."""
+        self._calls += 1
+        self.unsaved = True
+        now = time.monotonic()
+        decision = policy.decide(
+            self._rules,
+            Moment(
+                seconds=now - self._began,
+                calls=self._calls,
+                since_save=None if self._saved_at is None else now - self._saved_at,
+                effects=self._acted,
+                size=len(self.state.messages),
+                **moment,
+            ),
+        )
+        if not decision.save:
+            return Ticket("skipped", decision.because)
+        return self.submit(decision.because, plain=decision.plain, awaited=decision.wait)
+
+    def submit(self, because: str, *, plain: bool = False, awaited: bool = True) -> Ticket:
+        """Take a snapshot and give it to the writer; to be called with the lock."""
+        ticket = Ticket("waiting", because, awaited=awaited or self._strict)
+        make = self.state.maker(self.effects())
+        self._saved_at, self._calls_then = time.monotonic(), self._calls
+        self.unsaved, self._acted = False, 0
+        self.writer.submit(Snapshot(make, len(self.state.messages), plain, ticket))
+        return ticket
+
+    def settle(self, ticket: Ticket) -> Ticket:
+        """Wait for one that is to be durable before its call returns; not to be called with the lock.
+
+        Raises `StaleWriterError`, and where the run is strict what keeps it from being stored.
+        """
+        if ticket.awaited:
+            stored = ticket.wait(self.patience, stored=True)
+            self.writer.raise_if_stale()
+            if not stored and self._strict:
+                raise ticket.error or StoreUnreachableError(
+                    f"checkpoint {ticket.seq or ''} of run {self.state.run_id} was not in the store after "
+                    f"{self.patience:.0f} s",
+                    remedy="it is kept in the spool: `archiver sync` delivers it once the store answers",
+                )
+        return ticket
+
+    def acted(self, effect: Effect) -> None:
+        """An effect has changed: after one that cannot be done again the next call is saved."""
+        with self.lock:
+            self.unsaved = True
+            self._acted += effect.status == "confirmed" and not effect.replayable
+
+    def begin(self) -> None:
+        """Have a record of the run before its first intent: without one nobody could find the intent."""
+        if self.writer.place.head is None:
+            with self.lock:
+                ticket = self.submit("before the first effect")
+            ticket.wait(self.patience, stored=True)
+            self.writer.raise_if_stale()

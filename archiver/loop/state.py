@@ -1,0 +1,186 @@
+"""What a run is at this moment: values that nobody outside can change, and the checkpoint made of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from archiver import jsonio
+from archiver.loop.pieces import elements
+from archiver.model import (
+    Budget,
+    Checkpoint,
+    Effect,
+    Environment,
+    Evidence,
+    Items,
+    Outcome,
+    Plan,
+    Spend,
+    SubtaskResult,
+    Transcript,
+    TranscriptPart,
+    Workspace,
+)
+from archiver.transcripts import detect
+
+MAX_EVIDENCE: Final = 50
+"""The newest pieces of evidence that a checkpoint carries."""
+ITEMS_TO_LOOK_AT: Final = 200
+"""Messages that tell the dialect."""
+_PART: Final = TranscriptPart(name="messages.jsonl")
+
+
+@dataclass(slots=True)
+class State:
+    """Everything but the effects, which the ledger knows."""
+
+    run_id: str
+    task_id: str
+    created_at: datetime
+    objective: str = ""
+    user_id: str | None = None
+    dialect: str | None = None
+    phase: str = ""
+    note: str = ""
+    outcome: Outcome = "running"
+    plan: Plan = field(default_factory=Plan)
+    results: dict[str, SubtaskResult] = field(default_factory=dict)
+    evidence: tuple[Evidence, ...] = ()
+    spend: Spend = field(default_factory=Spend)
+    budget: Budget | None = None
+    workspace: Workspace = field(default_factory=Workspace)
+    environment: Environment = field(default_factory=Environment)
+    summary: str = ""
+    turn: int = 0
+    messages: bytes = b"[]"
+    """One JSON array."""
+    main: TranscriptPart = _PART
+    """The form of the file that they lie in, without them."""
+    others: tuple[TranscriptPart, ...] = ()
+    """Further files of the transcript that the run was resumed with."""
+    since: float = field(default_factory=time.monotonic)
+    """When this process began to work on it, on the clock that only goes forward."""
+
+    @classmethod
+    def of(cls, checkpoint: Checkpoint) -> State:
+        """The state in which a run goes on; the items of the first part are read, and held as bytes."""
+        main, others = _main(checkpoint.transcript.parts)
+        return cls(
+            run_id=checkpoint.run_id,
+            task_id=checkpoint.task_id,
+            created_at=checkpoint.created_at,
+            objective=checkpoint.objective,
+            user_id=checkpoint.user_id,
+            dialect=checkpoint.transcript.dialect if checkpoint.transcript.parts else None,
+            phase=checkpoint.phase,
+            note=checkpoint.note,
+            outcome="succeeded" if checkpoint.outcome == "succeeded" else "running",
+            plan=checkpoint.plan,
+            results={result.key: result for result in checkpoint.results},
+            evidence=checkpoint.evidence,
+            spend=checkpoint.spend,
+            budget=checkpoint.budget,
+            workspace=checkpoint.workspace,
+            environment=checkpoint.environment.model_copy(update={"probes": {}}),
+            summary=checkpoint.summary,
+            turn=checkpoint.turn,
+            messages=b"[%b]" % b",".join(main.items.lines()),
+            main=main.model_copy(update={"items": Items.of(()), "segments": ()}),
+            others=tuple(map(_in_memory, others)),
+        )
+
+    def spent(self) -> Spend:
+        """What was used so far, the seconds up to now."""
+        seconds = self.spend.seconds + time.monotonic() - self.since
+        return self.spend.model_copy(update={"seconds": seconds})
+
+    def maker(self, effects: tuple[Effect, ...]) -> Callable[[], Checkpoint]:
+        """Makes the checkpoint of this moment, at any later one and in any thread."""
+        values: dict[str, Any] = {
+            "run_id": self.run_id,
+            "task_id": self.task_id,
+            "user_id": self.user_id,
+            "objective": self.objective,
+            "iteration": self.spend.iterations,
+            "turn": self.turn,
+            "phase": self.phase,
+            "outcome": self.outcome,
+            "note": self.note,
+            "created_at": self.created_at,
+            "checkpoint_at": max(datetime.now(UTC), self.created_at),
+            "spend": self.spent(),
+            "budget": self.budget,
+            "plan": self.plan,
+            "results": tuple(self.results.values()),
+            "evidence": self.evidence,
+            "effects": effects,
+            "summary": self.summary,
+            "workspace": self.workspace,
+            "environment": self.environment,
+        }
+        messages, dialect, main, others = self.messages, self.dialect, self.main, self.others
+
+        def make() -> Checkpoint:
+            return Checkpoint(**values, transcript=_transcript(messages, dialect, main, others))
+
+        return make
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one call of `checkpoint` says, in the words of a checkpoint; None where it says nothing of it."""
+
+    messages: bytes | None
+    plan: Plan | None
+    evidence: tuple[Evidence, ...]
+    phase: str | None
+    note: str | None
+    milestone: str
+    waiting: bool
+    force: bool
+
+    def change(self, state: State) -> bool:
+        """Change the state accordingly; whether the phase is another one than before."""
+        moved = self.phase is not None and self.phase != state.phase
+        if self.messages is not None:
+            state.messages = self.messages
+            state.turn += 1
+        state.phase = state.phase if self.phase is None else self.phase
+        state.note = state.note if self.note is None else self.note
+        state.plan = state.plan if self.plan is None else self.plan
+        state.evidence = (*state.evidence, *self.evidence)[-MAX_EVIDENCE:]
+        return moved
+
+
+def _transcript(
+    messages: bytes, dialect: str | None, main: TranscriptPart, others: tuple[TranscriptPart, ...]
+) -> Transcript:
+    lines: list[bytes] = []
+    first: list[Any] = []
+    for item in elements(messages):
+        lines.append(jsonio.again(item))
+        if len(first) < ITEMS_TO_LOOK_AT:
+            first.append(item)
+    if not lines and not others:
+        return Transcript()
+    found = detect.of_messages(first, None) if dialect is None else dialect
+    filled = main.model_copy(update={"items": Items.of_lines(lines)})
+    return Transcript(dialect=found, parts=(filled, *others))
+
+
+def _main(parts: tuple[TranscriptPart, ...]) -> tuple[TranscriptPart, tuple[TranscriptPart, ...]]:
+    """The file of the conversation, and the others; one that is no JSON is no conversation to go on with."""
+    if not parts or parts[0].items.raw:
+        return _PART, parts
+    return parts[0], parts[1:]
+
+
+def _in_memory(part: TranscriptPart) -> TranscriptPart:
+    """The part without the file that its items lie in, which goes with the folder of the restore."""
+    items = part.items
+    held = Items.of_chunks(items.blocks()) if items.raw else Items.of_lines(items.lines())
+    return part.model_copy(update={"items": held, "segments": ()})
