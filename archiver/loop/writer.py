@@ -67,6 +67,7 @@ class Writer:
         self._failing_since = 0.0
         self._stale: StaleWriterError | None = None
         self._closed = self._ended = False
+        self._last_seconds: float | None = None
         self._complaints = Complaints(place.run)
         self._sealer = Sealer(setup, place, spool, options, self._deliver_all)
         self._deliverer = Deliverer(setup, place.run, spool, self._sealer.tally, self._changed, self._lose)
@@ -79,6 +80,16 @@ class Writer:
         """Where the next checkpoint goes: after the last one that has a number."""
         self._demand_own_process()
         return self._sealer.place
+
+    @property
+    def stale(self) -> StaleWriterError | None:
+        """The error of a run that another writer has taken over."""
+        return self._stale
+
+    @property
+    def last_seconds(self) -> float | None:
+        """How long the last save took in the background, until it was durable."""
+        return self._last_seconds
 
     @property
     def failures(self) -> Counter[str]:
@@ -101,6 +112,8 @@ class Writer:
         self._demand_open()
         job, given_up = Job(snapshot), list[Job]()
         with self._changed:
+            if snapshot.ticket.awaited:
+                self._pace.now()
             while (going := self._queue.put(job)) is None:
                 if self._has_failed_for_long():
                     given_up.append(self._queue.take())
@@ -224,9 +237,11 @@ class Writer:
 
     def _seal(self, job: Job) -> None:
         """Make it durable; whatever goes wrong, this thread goes on."""
+        started = time.monotonic()
         try:
             self.raise_if_stale()
             sealed = self._sealer.seal(job)
+            self._last_seconds = time.monotonic() - started
         except StaleWriterError as error:
             self._lose(error)
             job.snapshot.ticket.settle("failed", error=error)

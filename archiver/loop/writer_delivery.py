@@ -94,6 +94,8 @@ class Deliverer:
         """One more is in the spool."""
         with self._changed:
             self._tickets[seq] = ticket
+            if ticket.awaited:
+                self._pace.now()
             self._changed.notify_all()
 
     def put_aside(self, name: str, sealed: bytes) -> None:

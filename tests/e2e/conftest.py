@@ -29,8 +29,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for all tests, so that the rules are compiled once."""
-    return tmp_path_factory.mktemp("cache")
+    """One cache for all tests, also those that borrow this fixture, so that the rules are compiled once."""
+    path = tmp_path_factory.getbasetemp() / "cache"
+    path.mkdir(exist_ok=True)
+    return path
 
 
 @pytest.fixture
