@@ -1,0 +1,169 @@
+"""The harness itself: an agent that is right passes, each planted bug is found, nothing is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archiver.errors import InputNotFoundError, UsageError
+from archiver.testing import Report, kill_at_random
+from testing import agents
+
+HERE = Path(__file__).parent
+
+
+def killed(agent: str, *points: str, **options: Any) -> Report:
+    report = kill_at_random(f"{HERE / 'agents.py'}:{agent}", points=points, **options)
+    print(report)
+    return report
+
+
+def test_an_agent_that_is_right_passes() -> None:
+    told: list[str] = []
+    report = kill_at_random(agents.right, times=5, seed=5, tell=told.append)
+    report.check()
+    assert report.kills == 5
+    assert {"act", "upload", "fsync"} <= {kind for kind, deaths in report.coverage.items() if deaths}
+    assert len(told) == len(report.rounds) + 1
+    assert "seed 5" in told[0]
+    assert [str(one) for one in report.rounds] == [line.split(". ", 1)[1] for line in told[1:]]
+
+
+@pytest.mark.parametrize(
+    ("agent", "point", "problem"),
+    [
+        ("twice", "act:6", 'the action mail with {"to":"ops"} was done 2 times, uninterrupted 1'),
+        ("loses", "act:3", "the action two with null was lost: done 0 times, uninterrupted 1"),
+        ("differs", "upload:8", 'the outcome is "resumed", uninterrupted it is "at once"'),
+        ("forgets", "upload:8", "run r is running in the store, uninterrupted it is succeeded"),
+        ("breaks", "act:1", "resumed, it ended with RuntimeError: the folder is in the way"),
+    ],
+)
+def test_a_planted_bug_is_found(agent: str, point: str, problem: str) -> None:
+    report = killed(agent, point)
+    (only,) = report.problems
+    assert only.startswith(f"[{point}] {problem}")
+    with pytest.raises(AssertionError, match="the same deaths again"):
+        report.check()
+
+
+def test_random_kills_find_an_effect_that_is_done_twice() -> None:
+    """Nobody says where: the seed does, and says it again."""
+    report = kill_at_random(agents.twice, times=12, seed=2)
+    bad = [one for one in report.document()["rounds"] if one["problems"]]
+    assert bad
+    again = kill_at_random(agents.twice, points=[bad[0]["points"]])
+    assert again.problems
+
+
+def test_a_person_is_asked_where_nobody_knows() -> None:
+    """Killed between intent and outcome, after the action and before it, also when it was resumed."""
+    report = killed("right", "act:6", "act:5", "act:5+upload:1+act:2")
+    assert report.ok, report
+    assert [one.lives for one in report.rounds[:2]] == [3, 3], "killed, asked, decided"
+    assert [death.what for one in report.rounds[:2] for death in one.deaths] == [
+        "after the action mail",
+        "before the action mail",
+    ]
+
+
+def test_the_same_point_gives_the_same_death() -> None:
+    point = "upload:9+fsync:3"
+    one, other = killed("right", point, point).rounds
+    assert len(one.deaths) == len(other.deaths) == 2
+
+    def told(what: str) -> str:
+        return "".join(part for part in what.split("-")[0] if not part.isdigit())
+
+    assert [told(death.what) for death in one.deaths] == [told(death.what) for death in other.deaths]
+    assert "bundles/r/00000002" in one.deaths[0].what
+
+
+def test_a_point_that_is_not_reached_is_no_success() -> None:
+    report = killed("right", "act:99")
+    assert report.kills == 0
+    assert [str(point) for point in report.rounds[0].not_reached] == ["act:99"]
+    assert report.problems == ("only 0 of 1 kills took place: the other points were not reached",)
+
+
+def test_an_agent_that_ends_differently_each_time_is_named() -> None:
+    report = killed("unsteady", "act:1")
+    assert "ends differently each time, even if nobody kills it" in report.problems[0]
+
+
+def test_with_the_disk_nothing_is_left_but_the_store() -> None:
+    report = killed("keeps_a_file", "act:1", lose_disk=True)
+    assert report.rounds[0].problems == ()
+    assert killed("keeps_a_file", "act:1").problems
+
+
+def test_what_is_left_of_bad_rounds_is_kept_on_request(tmp_path: Path) -> None:
+    killed("twice", "act:6", "upload:3", keep=tmp_path / "kept")
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["act:6"]
+    assert (tmp_path / "kept" / "act:6" / "world" / "journal.jsonl").read_text().count("mail") == 2
+
+
+def test_what_an_agent_started_ends_with_it() -> None:
+    report = killed("leaves", "act:2")
+    pid = int(report.rounds[0].deaths[0].what.split()[-1])
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_an_agent_that_takes_nothing_and_is_awaited() -> None:
+    report = kill_at_random(agents.awaited, times=1, same=lambda one, other: one.keys() == other.keys())
+    assert report.ok, report
+
+
+@pytest.mark.parametrize(
+    ("agent", "said"),
+    [
+        ("fails", "ended with ValueError: no good\n    | Traceback"),
+        ("hangs", "did not end within 3 s\n"),
+        ("two", "takes a Place or nothing"),
+        ("nothing_there", "cannot be loaded"),
+    ],
+)
+def test_an_agent_that_does_not_end_well_by_itself_is_refused(agent: str, said: str) -> None:
+    with pytest.raises(UsageError, match="does not end well when nobody kills it") as caught:
+        killed(agent, "act:1", timeout=3 if agent == "hangs" else 60)
+    assert said in str(caught.value)
+    if agent == "hangs":
+        assert "agents.py" in str(caught.value), "it says where it hangs"
+
+
+def test_what_no_other_process_can_import_is_refused() -> None:
+    for agent in (lambda: None, "nothing", ":f", print):
+        with pytest.raises(UsageError):
+            kill_at_random(agent)
+    with pytest.raises(InputNotFoundError, match="there is no file"):
+        kill_at_random("missing.py:agent")
+
+
+def test_the_command(tmp_path: Path) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "archiver.testing", *arguments],
+            capture_output=True,
+            text=True,
+            cwd=HERE.parent,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+        )
+
+    good = run("testing.agents:right", "--points", "act:2", "--json")
+    assert good.returncode == 0, good.stderr
+    assert json.loads(good.stdout)["rounds"][0]["points"] == "act:2"
+    bad = run("testing/agents.py:twice", "--points", "act:6", "--seed", "9")
+    assert bad.returncode == 1
+    assert "WRONG: [act:6]" in bad.stdout
+    assert "seed 9" in bad.stdout.splitlines()[0]
+    wrong = run("testing/agents.py:right", "--points", "nonsense")
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith("error: 'nonsense' is no point of death\nnext: ")
+    assert not list(tmp_path.iterdir())
