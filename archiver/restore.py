@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -28,7 +29,7 @@ from archiver import (
 from archiver.catalog import Catalog
 from archiver.deciding import Outcome
 from archiver.effect_names import name_of
-from archiver.errors import ArchiveFormatError
+from archiver.errors import ArchiveFormatError, ArchiverError, StaleCheckpointError
 from archiver.freshness import Current
 from archiver.model import Checkpoint, Transcript
 from archiver.model.base import JsonValue
@@ -150,7 +151,8 @@ def restore(
     planned = _planned(run, setup, at, previous, accept, resolve, True, current, now)
     report = planned.report
     unlisted = set(resolve) - {name_of(key) for key in report.record.effects.undecided}
-    judging.refuse(report, but=gate.EFFECTS if unlisted else "")  # those are looked for in the bundle first
+    with _noted(report, setup):
+        judging.refuse(report, but=gate.EFFECTS if unlisted else "")  # those are looked for in the bundle
     if claim:
         claiming.check_possible(run, planned.end, setup, now)
     with target.beside(into) as scratch:
@@ -180,6 +182,19 @@ def restore(
     bundle = report.record.bundle
     telemetry.restored(time.monotonic() - began, bundle.unpacked if bundle is not None else 0)
     return Restored(_in_folder(checkpoint, into), report, into, planned, setup)
+
+
+@contextmanager
+def _noted(report: Report, setup: Setup) -> Iterator[None]:
+    """Write down that a restore was refused because of the world; the refusal stands if that fails too."""
+    try:
+        yield
+    except StaleCheckpointError:
+        with suppress(ArchiverError):
+            detail = {"blockers": len(report.blockers)}
+            said = audit.note(setup, "refuse", run=report.run, seq=report.seq, detail=detail)
+            setup.session.warnings.extend(said)
+        raise
 
 
 def _not_sure(resolve: Mapping[str, Outcome], report: Report) -> Iterator[str]:

@@ -5,6 +5,16 @@ note   → a line of the local file, always and first: without it the action is 
 finish → one object for all that was opened besides
 """
 
+from archiver.audit.sessions import Session, note_session
 from archiver.audit.writing import LOUD, finish, is_break_glass, note, who_and_why, within
 
-__all__ = ["LOUD", "finish", "is_break_glass", "note", "who_and_why", "within"]
+__all__ = [
+    "LOUD",
+    "Session",
+    "finish",
+    "is_break_glass",
+    "note",
+    "note_session",
+    "who_and_why",
+    "within",
+]

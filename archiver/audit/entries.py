@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from archiver import layout, signed
@@ -82,10 +83,21 @@ def of(setup: Setup, run: str) -> Iterator[Found]:
     Raises only what keeps the store from being read.
     """
 
+    return _found(setup, layout.audit_prefix(run), None)
+
+
+def everywhere(setup: Setup, since: datetime | None) -> Iterator[Found]:
+    """The same of all runs, and of what is about several; with `since`, those alone that are not older."""
+    return _found(setup, layout.AUDIT, since)
+
+
+def _found(setup: Setup, prefix: str, since: datetime | None) -> Iterator[Found]:
     def look(info: ObjectInfo) -> Found | None:
         try:
-            layout.parse(info.name)
-            return _read(info, run, setup)
+            place = layout.parse(info.name)
+            if place.run is None or (since is not None and place.at is not None and place.at < since):
+                return None
+            return _read(info, place.run, setup)
         except (InvalidNameError, ObjectNotFoundError):
             return None  # nobody's, `verify` reports it as a stranger; or removed since it was listed
         except StoreError:
@@ -95,7 +107,7 @@ def of(setup: Setup, run: str) -> Iterator[Found]:
 
     store = setup.store
     workers = store.parallel if isinstance(store, Remote) else 1
-    with closing(in_order(look, store.list(layout.audit_prefix(run)), workers=workers)) as found:
+    with closing(in_order(look, store.list(prefix), workers=workers)) as found:
         yield from (one for one in found if one is not None)
 
 

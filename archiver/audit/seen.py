@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import heapq
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -62,6 +64,28 @@ def stored(setup: Setup, run: str, newest: int | None) -> Iterator[Seen | Said]:
             yield _seen(found)
 
 
+def everything(
+    setup: Setup, path: Path, *, actions: Collection[str], since: datetime | None, run: str | None = None
+) -> Iterator[Seen | Said]:
+    """What was done with all runs of the store (or one), each once: the lines here, then objects besides.
+
+    Of objects whose action is another one nothing is told; what is held are digests of lines with `actions`.
+    """
+
+    def wanted(act: Act) -> bool:
+        return act.action in actions and (since is None or act.at >= since)
+
+    known: set[bytes] = set()
+    for one in local(path, run):
+        if _store(one.act) == setup.store_id and wanted(one.act):
+            known.add(_digest(one.act))
+            yield one
+    for found in entries.everywhere(setup, since) if run is None else entries.of(setup, run):
+        entry = found.entry
+        if entry is None or (wanted(entry) and _digest(entry) not in known):
+            yield _seen(found)
+
+
 def findings(setup: Setup, run: str) -> Iterator[Said]:
     """What is to be said of the newest audit objects that lie under a run, good or bad."""
     for found in islice(entries.of(setup, run), MOST):
@@ -94,6 +118,10 @@ def _seen(found: entries.Found) -> Seen | Said:
 def _names(entry: AuditEntry, run: str) -> bool:
     named = entry.detail.get("run_ids")
     return run in entry.opened or (isinstance(named, list) and run in named)
+
+
+def _digest(act: Act) -> bytes:
+    return hashlib.sha256(repr(_key(act)).encode("utf-8", "backslashreplace")).digest()
 
 
 def _key(act: Act) -> tuple[object, ...]:

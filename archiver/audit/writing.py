@@ -65,12 +65,14 @@ def note(
     opened_by: str | None = None,
     break_glass: bool = False,
     detail: Mapping[str, Any] = {},
+    local: bool = False,
 ) -> tuple[str, ...]:
     """Write down that somebody does this; gives warnings for them. Call it before it is done.
 
     `run` is None for an action on several runs. An `open` goes into the local file at once, and into the
     store with the action that it belongs to, or with `finish`. Raises `AuditError` if the line cannot be
-    written, and then the action must not be carried out; that the store takes nothing is a warning.
+    written, and then the action must not be carried out; that the store takes nothing is a warning. `local`
+    asks the store for nothing, where it is known to be away.
     """
     session = setup.session
     loud = break_glass or is_break_glass(setup, opened_by)
@@ -84,7 +86,7 @@ def note(
             return ()
         if session.within and session.within != action:
             return ()
-        return (*_loudly(setup, act), *_put(setup, act))
+        return (*_loudly(setup, act), *(() if local else _put(setup, act)))
 
 
 @contextmanager

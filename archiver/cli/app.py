@@ -32,6 +32,7 @@ from archiver.cli.rules import rules_check, rules_list, rules_test
 from archiver.cli.scan import scan
 from archiver.cli.schema import schema
 from archiver.cli.show import show
+from archiver.cli.stats import stats
 from archiver.cli.verify import verify
 from archiver.cli.witness import witness_forget, witness_list
 from archiver.errors import UsageError
@@ -52,6 +53,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "show": show,
     "restore": restore,
     "verify": verify,
+    "stats": stats,
     "check": check,
     "repair": repair,
     "migrate": migrate,

@@ -14,7 +14,10 @@ AUDIT_FORMAT: Final = 1
 MAX_WHY: Final = 500
 """Characters of each text that somebody typed."""
 
-Action = Literal["open", "restore", "accept", "resolve", "claim", "rekey", "export", "drill"]
+Action = Literal[
+    "open", "restore", "refuse", "accept", "resolve", "claim", "session", "rekey", "export", "drill"
+]
+"""What this release writes down."""
 
 
 class Act(Frozen):
@@ -22,7 +25,8 @@ class Act(Frozen):
 
     format: Literal[1] = AUDIT_FORMAT
     at: Utc
-    action: Action
+    action: Annotated[str, Field(pattern=r"^[a-z][a-z-]{0,31}$")]
+    """An `Action`, or one of a later release, which is shown by its name."""
     run: str | None = None
     """None where it is about several."""
     seq: int | None = None
