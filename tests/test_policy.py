@@ -231,6 +231,12 @@ def test_it_pays_from_the_break_even_on(
         assert one.pays == (p > least)
 
 
+def test_what_costs_more_than_the_work_pays_at_no_probability() -> None:
+    assert Estimate(0.5, replay=1, create=2).break_even is None
+    assert Estimate(0.5, replay=1, create=0.1, restore=1).break_even is None
+    assert Estimate(0.5, replay=1, create=0.1).break_even == 0.1
+
+
 @given(st.floats(0.001, 0.999), st.floats(0.01, 1e4))
 def test_probability_and_rate_say_the_same(p: float, hours: float) -> None:
     assert probability(rate(p, hours), hours) == pytest.approx(p)

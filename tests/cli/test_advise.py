@@ -140,9 +140,16 @@ def test_a_stored_run_says_what_is_at_stake(command: Command, saved: Any) -> Non
     assert re.fullmatch(r"\$20(\.\d\d)?: 2 h at \$10 an hour", said["at stake"])
     document = command("advise", "r", "--per-hour", 50, "--json").json
     assert document["at_stake_usd"] == pytest.approx(100, abs=1)
+    of_a_megabyte = command("advise", "--hours", 1, "--per-hour", 50, "--json").json
+    assert document["create_and_store_usd"] < of_a_megabyte["create_and_store_usd"]
     assert document["run"]["checkpoints"] == 2
     assert document["run"]["since_newest_seconds"] == pytest.approx(7200, abs=60)
-    saved(began, now - timedelta(hours=1), outcome="succeeded", spend=spend.model_copy(update={"seconds": 14_400, "cost": 40}))
+    saved(
+        began,
+        now - timedelta(hours=1),
+        outcome="succeeded",
+        spend=spend.model_copy(update={"seconds": 14_400, "cost": 40}),
+    )
     ended = facts(command("advise", "r"))
     assert ended["since the newest"] == "the run has ended"
     assert ended["at stake"] == "$20: 2 h at $10 an hour"
