@@ -232,7 +232,7 @@ def test_it_pays_from_the_break_even_on(
 
 
 def test_what_costs_more_than_the_work_pays_at_no_probability() -> None:
-    assert Estimate(0.5, replay=1, create=2).break_even is None
+    assert Estimate(0.5, replay=1, create=1.5).break_even is None
     assert Estimate(0.5, replay=1, create=0.1, restore=1).break_even is None
     assert Estimate(0.5, replay=1, create=0.1).break_even == 0.1
 
