@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from archiver import (
     __version__,
@@ -24,6 +24,7 @@ from archiver import (
     position,
     records,
     retention,
+    telemetry,
 )
 from archiver.compact import CompactOptions, CompactReport, Summarise, compact
 from archiver.describe import Given
@@ -129,6 +130,7 @@ class Prepared:
         return Archived(record, redactor.receipt(), self.compaction, self.dropped, warnings)
 
 
+@telemetry.saving()
 def archive(
     source: Source,
     setup: Setup,
@@ -142,13 +144,28 @@ def archive(
     Raises `StaleWriterError` when another writer commits that number first; of any failure or crash before
     the record nothing is seen, and the previous checkpoint stays.
     """
-    place = partial(_position, source, options, setup)
+    place, began = partial(_position, source, options, setup), time.monotonic()
     with prepare(source, setup, place, options=options, progress=progress, now=now) as prepared:
         run, sealed = prepared.place.run, prepared.sealed
         (progress or Silent()).stage("store", sealed.size)
         stored = sum(info.size for info in setup.store.list(layout.bundles_prefix(run)))
         setup.settings.limits.check_run(run, stored + sealed.size)
-        return put(prepared, setup, now=now)
+        done = put(prepared, setup, now=now)
+    measure(done.record, time.monotonic() - began, "store")
+    return done
+
+
+def measure(record: Record, seconds: float, to: Literal["store", "spool"]) -> None:
+    """Tell the measures of a checkpoint that has become durable there."""
+    sizes = record.sizes
+    telemetry.saved(
+        raw=sizes.raw,
+        compacted=sizes.compacted,
+        stored=sizes.stored,
+        seconds=seconds,
+        findings=record.findings,
+        to=to,
+    )
 
 
 @contextmanager
@@ -175,21 +192,25 @@ def prepare(
         progress.stage("redact", total)
         compaction = _compact_options(options, setup)
         watch = Watch(transcript, compaction)
-        redacted = redactor.transcript(transcript, scratch, progress, watch.part)
+        with telemetry.span("archiver.save.redact"):
+            redacted = redactor.transcript(transcript, scratch, progress, watch.part)
         progress.stage("compact", None)
-        surveys = watch.surveys()
-        described = _describe(source, options, found, redacted, surveys, redactor, setup, now())
-        checkpoint = redactor.checkpoint(described)
-        summarise = redacted_summary(options.summarise, redactor)
-        compacted = compact(checkpoint, watch.outlines, compaction, scratch, summarise=summarise)
+        with telemetry.span("archiver.save.compact"):
+            surveys = watch.surveys()
+            described = _describe(source, options, found, redacted, surveys, redactor, setup, now())
+            checkpoint = redactor.checkpoint(described)
+            summarise = redacted_summary(options.summarise, redactor)
+            compacted = compact(checkpoint, watch.outlines, compaction, scratch, summarise=summarise)
         _check_ids(compacted.checkpoint.value, found)
-        sealed = seal(redactor, compacted, found, setup, scratch, progress)
+        with telemetry.span("archiver.save.seal"):
+            sealed = seal(redactor, compacted, found, setup, scratch, progress)
         # Once more, with what the last scan found: the record repeats texts of the checkpoint.
         settled = redactor.settled(compacted.checkpoint).value
         _check_ids(settled, found)
         yield Prepared(sealed, settled, found, compacted.report, tuple(dropped), total, redactor, setup)
 
 
+@telemetry.span("archiver.save.store")
 def put(prepared: Prepared, setup: Setup, *, now: Callable[[], datetime]) -> Archived:
     """Put the bundle, then the record that makes it a checkpoint: the record is the commit point."""
     name = prepared.new_name()
@@ -327,6 +348,7 @@ __all__ = [
     "archive",
     "archive_rows",
     "looks_like_rows",
+    "measure",
     "prepare",
     "put",
 ]

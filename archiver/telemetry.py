@@ -11,7 +11,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -23,10 +23,11 @@ SCOPE: Final = "archiver"
 """The name of the instrumentation scope, and the prefix of every measure, span and attribute."""
 
 _T = TypeVar("_T")
-Kind = Literal["counter", "gauge", "histogram"]
+Kind = Literal["counter", "histogram", "observable gauge"]
 SpanName = Literal[
     "archiver.deliver",
-    "archiver.effect",
+    "archiver.effect.begin",
+    "archiver.effect.end",
     "archiver.restore",
     "archiver.resume",
     "archiver.save",
@@ -76,10 +77,16 @@ _DELIVERY: Final = Measure(
     "archiver.delivery.duration", "histogram", "s", "time that the upload of one spooled checkpoint took"
 )
 _SPOOL_ENTRIES: Final = Measure(
-    "archiver.spool.entries", "gauge", "{checkpoint}", "checkpoints on this machine that wait for the store"
+    "archiver.spool.entries",
+    "observable gauge",
+    "{entry}",
+    "records and effects on this machine that wait for the store",
 )
 _SPOOL_SIZE: Final = Measure(
-    "archiver.spool.size", "gauge", "By", "bytes on this machine that wait for the store"
+    "archiver.spool.size",
+    "observable gauge",
+    "By",
+    "bytes on the disk of this machine's spool, with what is kept of delivered ones",
 )
 _RESTORE: Final = Measure(
     "archiver.restore.duration",
@@ -154,6 +161,8 @@ os.register_at_fork(
     before=_recording.acquire, after_in_parent=_recording.release, after_in_child=_recording.release
 )
 _complained: set[str] = set()
+_spools: dict[str, Callable[[], tuple[int, int]]] = {}
+"""The spools that this process has used, by their folder."""
 
 
 def saved(
@@ -184,10 +193,14 @@ def delivered(seconds: float) -> None:
     _measure(_DELIVERY, seconds)
 
 
-def spool(entries: int, size: int) -> None:
-    """What waits on this machine for the store now: checkpoints of all its runs, and their bytes."""
-    _measure(_SPOOL_ENTRIES, entries)
-    _measure(_SPOOL_SIZE, size)
+def spool(place: str, depth: Callable[[], tuple[int, int]]) -> None:
+    """The spool at this place is in use: `depth` says what waits there and how many bytes it has.
+
+    It is called when measures are collected, by a thread of the SDK; several spools are added up.
+    """
+    _spools[place] = depth
+    if _is_heard():
+        _guarded(_observe)
 
 
 def restored(seconds: float, size: int) -> None:
@@ -220,6 +233,17 @@ def effect_recorded(part: Literal["intent", "outcome"], to: Literal["store", "sp
 def duplicate_prevented() -> None:
     """An effect that is confirmed was asked for again, and was not done again."""
     _measure(_PREVENTED, 1)
+
+
+@contextmanager
+def saving() -> Iterator[None]:
+    """Around a save that its caller waits for: its span, and a failure where an error leaves it."""
+    with span("archiver.save"):
+        try:
+            yield
+        except Exception as error:
+            failed_save(type(error).__name__)
+            raise
 
 
 @contextmanager
@@ -269,6 +293,8 @@ def _measure(measure: Measure, value: float, attributes: Mapping[str, str] = {})
         return
 
     def record() -> None:
+        if _spools:
+            _observe()
         with _recording:
             _instrument(measure)(value, attributes)
 
@@ -288,15 +314,30 @@ def _instrument(measure: Measure) -> Callable[[float, Mapping[str, str]], None]:
     meter = metrics.get_meter(SCOPE, __version__)
     if measure.kind == "counter":
         return meter.create_counter(measure.name, measure.unit, measure.about).add
-    if measure.kind == "gauge":
-        return meter.create_gauge(measure.name, measure.unit, measure.about).set
     return meter.create_histogram(
         measure.name, measure.unit, measure.about, explicit_bucket_boundaries_advisory=_STEPS[measure.unit]
     ).record
 
 
+@cache
+def _observe() -> None:
+    """Have the SDK ask for the spools whenever it collects."""
+    from opentelemetry import metrics
+
+    def watch(measure: Measure, at: int) -> None:
+        def answer(_: metrics.CallbackOptions) -> Iterable[metrics.Observation]:
+            total = _guarded(lambda: sum(depth()[at] for depth in tuple(_spools.values())))
+            return () if total is None else (metrics.Observation(total),)
+
+        meter = metrics.get_meter(SCOPE, __version__)
+        meter.create_observable_gauge(measure.name, [answer], measure.unit, measure.about)
+
+    watch(_SPOOL_ENTRIES, 0)
+    watch(_SPOOL_SIZE, 1)
+
+
 def _guarded(work: Callable[[], _T]) -> _T | None:
-    """Do it; an error, which is the provider's, is logged once by its class and None given."""
+    """Do it; an error, mostly the provider's, is logged once by its class and None given."""
     try:
         return work()
     except Exception as error:
@@ -321,6 +362,7 @@ __all__ = [
     "restored",
     "resumed",
     "saved",
+    "saving",
     "span",
     "spool",
     "stale",

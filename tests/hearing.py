@@ -54,15 +54,24 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any, Any], None]]
         monkeypatch.setattr(metrics._internal, "_METER_PROVIDER", meters)
         monkeypatch.setattr(trace, "_TRACER_PROVIDER", tracers)
 
-    telemetry._instrument.cache_clear()
-    telemetry._complained.clear()
+    def forget() -> None:
+        telemetry._instrument.cache_clear()
+        telemetry._observe.cache_clear()
+        telemetry._complained.clear()
+        telemetry._spools.clear()
+
+    forget()
     yield set_up
-    telemetry._instrument.cache_clear()
-    telemetry._complained.clear()
+    forget()
 
 
 @pytest.fixture
-def heard(use: Callable[[Any, Any], None]) -> Heard:
-    made = Heard()
-    use(made.meters, made.tracers)
-    return made
+def unheard() -> Heard:
+    """An SDK that is not the one of the process."""
+    return Heard()
+
+
+@pytest.fixture
+def heard(use: Callable[[Any, Any], None], unheard: Heard) -> Heard:
+    use(unheard.meters, unheard.tracers)
+    return unheard

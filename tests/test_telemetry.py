@@ -33,7 +33,8 @@ def tell_all() -> None:
     telemetry.saved(raw=1, compacted=1, stored=1, seconds=0.5, to="spool")
     telemetry.failed_save("StoreUnreachableError")
     telemetry.delivered(1.5)
-    telemetry.spool(3, 4096)
+    telemetry.spool("/a", lambda: (2, 4000))
+    telemetry.spool("/b", lambda: (1, 96))
     telemetry.restored(2.0, 7)
     telemetry.stale()
     telemetry.resumed()
@@ -52,7 +53,7 @@ def test_every_measure_is_heard_with_its_unit_and_its_attributes_alone(heard: He
         assert (metric.unit, metric.description) == (measure.unit, measure.about)
         assert (
             type(metric.data).__name__
-            == {"counter": "Sum", "gauge": "Gauge", "histogram": "Histogram"}[measure.kind]
+            == {"counter": "Sum", "observable gauge": "Gauge", "histogram": "Histogram"}[measure.kind]
         )
         for point in metric.data.data_points:
             assert set(point.attributes) == set(measure.attributes)
@@ -78,8 +79,31 @@ def test_what_is_told_arrives(heard: Heard) -> None:
         )
         == 1
     )
-    telemetry.spool(0, 0)
-    assert heard.value("archiver.spool.entries") == 0
+    telemetry.spool("/a", lambda: (0, 0))
+    assert heard.value("archiver.spool.entries") == 1
+
+
+def test_a_spool_that_cannot_be_looked_at_leaves_no_figure_and_all_others(
+    heard: Heard, caplog: pytest.LogCaptureFixture
+) -> None:
+    def depth() -> tuple[int, int]:
+        raise PermissionError("locked")
+
+    telemetry.spool("/a", depth)
+    telemetry.stale()
+    assert set(heard.measures()) == {"archiver.restore.stale"}
+    assert "PermissionError" in caplog.text
+
+
+def test_a_spool_that_was_opened_before_there_was_an_sdk_is_seen(
+    use: Callable[[Any, Any], None], unheard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(telemetry, "_is_heard", lambda: False)
+        telemetry.spool("/a", lambda: (5, 1))
+    use(unheard.meters, unheard.tracers)
+    telemetry.stale()
+    assert unheard.value("archiver.spool.entries") == 5
 
 
 def test_buckets_fit_seconds_and_bytes(heard: Heard) -> None:
@@ -95,7 +119,7 @@ def test_threads_lose_nothing(heard: Heard) -> None:
     def work() -> None:
         for _ in range(200):
             telemetry.stale()
-            with telemetry.span("archiver.effect"):
+            with telemetry.span("archiver.effect.begin"):
                 telemetry.resumed()
 
     threads = [threading.Thread(target=work) for _ in range(8)]

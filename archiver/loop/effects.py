@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
-from archiver import gate, jsonio, ledger
+from archiver import gate, jsonio, ledger, telemetry
 from archiver.effect_names import name_of
 from archiver.errors import (
     AlreadyExistsError,
@@ -129,6 +129,7 @@ class EffectBook:
         taken = jsonio.loads(jsonio.dumps(arguments))
         return EffectCall(self, Asked(tool, key, taken, replayable, not_done_on, unrecorded))
 
+    @telemetry.span("archiver.effect.begin")
     def begin(self, asked: Asked) -> Begun | Recorded:
         """What was recorded of it, or the attempt that is to be made now.
 
@@ -161,6 +162,7 @@ class EffectBook:
         taken = jsonio.loads(jsonio.dumps(result))
         return taken, self._ledger.outcome(begun.intent, status, result=taken, reason=reason)
 
+    @telemetry.span("archiver.effect.end")
     def end(self, sealed: Sealed) -> None:
         """The attempt has this outcome: have the store know it, else the disk, else the next checkpoint.
 

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from archiver import archive, committing, layout, records, telemetry
 from archiver.archive import Options, Prepared, Source
@@ -108,6 +108,7 @@ class Sealer:
         self._deliver_all = deliver_all
         self._attempt: _Attempt | None = None
 
+    @telemetry.span("archiver.save")
     def seal(self, job: Job) -> Sealed:
         """Raises what `archive.prepare` and the spool raise, and `StaleWriterError`."""
         started = time.monotonic()
@@ -140,7 +141,7 @@ class Sealer:
         with self.tally.adding(self._setup, record.run, prepared.sealed.size):
             entry = self._spool.add(record, sealed, prepared.sealed.path, plain=job.plain)
         self._go_on(record, entry.sha256)
-        _tell(record, "spool", started)
+        archive.measure(record, time.monotonic() - started, "spool")
         return Sealed(record.seq, stored=False)
 
     def _record(self, prepared: Prepared, previous: str | None) -> tuple[Record, bytes]:
@@ -160,7 +161,7 @@ class Sealer:
             self._setup.store.create(record.bundle.name, prepared.sealed, retention=record.retention)
         self._attempt = _Attempt(job, record, sealed, time.monotonic())
         self._commit(self._attempt)
-        _tell(record, "store", started)
+        archive.measure(record, time.monotonic() - started, "store")
         return Sealed(record.seq, stored=True)
 
     def _settled(self, job: Job) -> Sealed | None:
@@ -203,15 +204,3 @@ class Sealer:
 
     def _go_on(self, record: Record, sha256: str) -> None:
         self.place = replace(self.place, seq=record.seq + 1, previous=sha256, head=record)
-
-
-def _tell(record: Record, to: Literal["store", "spool"], started: float) -> None:
-    sizes = record.sizes
-    telemetry.saved(
-        raw=sizes.raw,
-        compacted=sizes.compacted,
-        stored=sizes.stored,
-        seconds=time.monotonic() - started,
-        findings=record.findings,
-        to=to,
-    )

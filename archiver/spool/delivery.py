@@ -12,7 +12,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
-from archiver import age, committing, layout, records, rollback
+from archiver import age, committing, layout, records, rollback, telemetry
 from archiver.committing import MAX_AGE_OF_BUNDLE
 from archiver.errors import (
     AlreadyExistsError,
@@ -57,7 +57,9 @@ class Courier:
         numbers = self.folder.numbers()
         last = numbers[-1] if upto is None and numbers else upto or 0
         while (entry := self._next(last)) is not None:
+            began = time.monotonic()
             self._entry(*entry)
+            telemetry.delivered(time.monotonic() - began)
             with self.folder.changing():
                 self.folder.mark(self.folder.entry(entry[0].seq), "delivered")
                 self.folder.retire()

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archiver import jsonio, layout, records
+from archiver import jsonio, layout, records, telemetry
 from archiver.errors import (
     ArchiverError,
     ContextMismatchError,
@@ -131,6 +131,7 @@ class RunSpool:
                 for name in self._folder.effects()
             )
 
+    @telemetry.span("archiver.deliver")
     def deliver(self, *, upto: int | None = None, progress: Progress | None = None) -> Delivery:
         """Bring what waits now into the store, effects first, then by number, each exactly once.
 

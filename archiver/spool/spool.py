@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archiver import layout
+from archiver import layout, telemetry
 from archiver.config import state_home
 from archiver.errors import InvalidNameError
 from archiver.spool import disk
@@ -52,28 +53,11 @@ class Spool:
 
     def runs(self) -> tuple[str, ...]:
         """Runs of which anything is here, by name; other files and folders are passed over."""
-        found = []
-        with disk.translated(self.folder):
-            for name in disk.names(self.folder):
-                with suppress(InvalidNameError):
-                    run = layout.decode_run(name)
-                    if RunFolder(self.folder / name, self._store, run).holds_something:
-                        found.append(run)
-        return tuple(found)
+        return tuple(one.run for one in _folders(self.folder, self._store))
 
     def depth(self) -> Depth:
         """How much waits; an entry that cannot be read counts."""
-        entries = forks = 0
-        oldest = None
-        for run in self.runs():
-            folder = RunFolder(self.folder / layout.encode_run(run), self._store, run)
-            with folder.reading():
-                waiting, since = folder.waiting()
-                entries += waiting
-                forks += sum(1 for _ in folder.forks())
-            oldest = min((at for at in (oldest, since) if at is not None), default=None)
-        with disk.translated(self.folder):
-            return Depth(entries, disk.size_of(self.folder), forks, oldest)
+        return _depth(self.folder, self._store)
 
     def forks(self) -> tuple[Fork, ...]:
         """Entries of all runs that lost their number."""
@@ -87,4 +71,35 @@ def place(settings: Settings) -> Path:
 
 def open_spool(setup: Setup) -> Spool:
     """The spool of the configured store; `ConfigError` where it has no id, or there is no home for it."""
-    return Spool(setup, place(setup.settings))
+    spool = Spool(setup, place(setup.settings))
+    telemetry.spool(str(spool.folder), partial(_waiting, spool.folder, setup.require_store_id()))
+    return spool
+
+
+def _folders(folder: Path, store: str) -> list[RunFolder]:
+    """Those of runs of which anything is there."""
+    found = []
+    with disk.translated(folder):
+        for name in disk.names(folder):
+            with suppress(InvalidNameError):
+                found.append(RunFolder(folder / name, store, layout.decode_run(name)))
+        return [one for one in found if one.holds_something]
+
+
+def _depth(folder: Path, store: str) -> Depth:
+    entries = forks = 0
+    oldest = None
+    for one in _folders(folder, store):
+        with one.reading():
+            waiting, since = one.waiting()
+            entries += waiting
+            forks += sum(1 for _ in one.forks())
+        oldest = min((at for at in (oldest, since) if at is not None), default=None)
+    with disk.translated(folder):
+        return Depth(entries, disk.size_of(folder), forks, oldest)
+
+
+def _waiting(folder: Path, store: str) -> tuple[int, int]:
+    """For the measures: they hold no setup, whose keys would stay as long as the process."""
+    depth = _depth(folder, store)
+    return depth.entries, depth.bytes
