@@ -15,6 +15,8 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
+from archiver.errors import StoreUnreachableError
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -52,6 +54,30 @@ def in_order(
         raise
     finally:
         line.end(patience)
+
+
+def in_time(work: Callable[[], Result], patience: float) -> Result:
+    """What `work` gives or raises, in a thread of its own; `StoreUnreachableError` after `patience` seconds.
+
+    For a store or a key service that may hang through all its attempts. What was begun goes on as long as the
+    process does, and may yet come to its end.
+    """
+    coming: Future[Result] = Future()
+
+    def labour() -> None:
+        try:
+            coming.set_result(work())
+        except BaseException as error:
+            coming.set_exception(error)
+
+    thread = threading.Thread(target=labour, name="archiver-in-time", daemon=True)
+    thread.start()
+    thread.join(patience)
+    if not coming.done():
+        raise StoreUnreachableError(
+            f"the store or the key service has not answered within {patience:g} seconds"
+        )
+    return coming.result()
 
 
 class _Line(Generic[Item, Result]):

@@ -7,9 +7,8 @@ import pwd
 import secrets
 import socket
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,13 +19,9 @@ from archiver.age.hints import fingerprint
 from archiver.audit import entries, journal
 from archiver.audit.cleaning import NAME, Clean, unicode
 from archiver.catalog import Catalog
-from archiver.errors import (
-    ArchiverError,
-    RefusedError,
-    StoreDeniedError,
-    StoreUnreachableError,
-)
+from archiver.errors import ArchiverError, RefusedError, StoreDeniedError
 from archiver.model.audit import MAX_WHY, Act, Action, AuditEntry, AuditLine
+from archiver.parallel import in_time
 from archiver.setup.evidence import is_exported
 
 if TYPE_CHECKING:
@@ -210,7 +205,7 @@ def _put(setup: Setup, act: Act) -> tuple[str, ...]:
         return ()
     try:
         _refuse_evidence(setup.store.url)
-        _in_time(lambda: _object(setup, act, opened))
+        in_time(lambda: _object(setup, act, opened), WAIT)
     except ArchiverError as error:
         why = "this role may not write to the store" if isinstance(error, StoreDeniedError) else str(error)
         said = (f"audit: local only, because {why}",) if why != session.local_only else ()
@@ -233,30 +228,6 @@ def _object(setup: Setup, act: Act, opened: dict[str, int]) -> None:
     sealed = entries.encode(entry, key, setup.recipients_for(run, entry.task, "audit"))
     name = layout.audit_name(entry.at, run, secrets.token_hex(8))
     setup.store.create(name, [sealed], retention="record")
-
-
-def _in_time(work: Callable[[], None]) -> None:
-    """Do it, but wait no longer than `WAIT`: a store or a key service may hang through all its attempts.
-
-    What was begun goes on as long as the process does, and may yet come to its end.
-    """
-    raised: list[Exception] = []
-
-    def doing() -> None:
-        try:
-            work()
-        except Exception as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=doing, name="audit", daemon=True)
-    thread.start()
-    thread.join(WAIT)
-    if raised:
-        raise raised[0]
-    if thread.is_alive():
-        raise StoreUnreachableError(
-            f"the store or the key service has not answered within {WAIT:.0f} seconds"
-        )
 
 
 def _refuse_evidence(url: str) -> None:

@@ -34,6 +34,8 @@ PAYLOAD_TYPE = "application/vnd.checkpoint-archiver.effect.v1+json"
 ID_TYPE = "application/vnd.checkpoint-archiver.effect-id.v1"
 MAX_ENTRY = 1 << 20
 """Bytes a sealed intent or outcome may have, on write and on read."""
+MAX_BODY = MAX_ENTRY - (128 << 10)
+"""Bytes of what is signed, so that recipients have room too."""
 MAX_ENTRIES = 100_000
 """Objects of one run that are read."""
 MAX_BYTES = 256 << 20
@@ -72,6 +74,16 @@ def _id(key: sign.SigningKey, parts: list[str | int]) -> str:
     return hashlib.sha256(key.sign(sign.pae(ID_TYPE, jsonio.canonical(parts)))).hexdigest()[:32]
 
 
+def check_size(entry: EffectEntry) -> None:
+    """`LimitExceededError` for an entry that would not fit into an object, whoever it is sealed to."""
+    size = len(jsonio.canonical(entry.document()))
+    if size > MAX_BODY:
+        raise LimitExceededError(
+            f"the {entry.part} of an effect of run {entry.run} would have {size} bytes, more than {MAX_BODY}",
+            remedy="give what names the arguments or the result, such as a path or an id, not all of it",
+        )
+
+
 def encode(entry: EffectEntry, key: sign.SigningKey, recipients: Sequence[Recipient]) -> bytes:
     """Sign and seal; `LimitExceededError` past `MAX_ENTRY` bytes."""
     sealed = signed.encode(_FORM, entry, key, recipients)
@@ -79,7 +91,7 @@ def encode(entry: EffectEntry, key: sign.SigningKey, recipients: Sequence[Recipi
         raise LimitExceededError(
             f"the {entry.part} of an effect of run {entry.run} would have {len(sealed)} bytes, more than "
             f"{MAX_ENTRY}",
-            remedy="give what names the arguments or the result, such as a path or an id, not all of it",
+            remedy="seal to fewer recipients",
         )
     return sealed
 

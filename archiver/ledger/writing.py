@@ -17,6 +17,7 @@ from archiver.ledger.merging import Attempt, attempts_of, is_spent
 from archiver.model.base import JsonValue
 from archiver.model.effect_entry import EffectEnd, EffectEntry
 from archiver.model.record import Decision
+from archiver.parallel import in_time
 
 if TYPE_CHECKING:
     from archiver.redact import Redactor
@@ -75,6 +76,10 @@ class Ledger:
             self._attempts, self.loaded = None, True
             return tuple(self._entries.values())
 
+    def load_in_time(self) -> tuple[EffectEntry, ...]:
+        """The same within the patience of the settings: `StoreUnreachableError` after it."""
+        return in_time(self.load, self._patience)
+
     @property
     def entries(self) -> tuple[EffectEntry, ...]:
         """What was read and added so far."""
@@ -88,16 +93,20 @@ class Ledger:
                 self._attempts = attempts_of(self._entries.values())
             return self._attempts.get(key, ())
 
+    def going_on(self, key: str) -> EffectEntry | None:
+        """The newest attempt of which nobody has said how it ended."""
+        return next((one.said for one in reversed(self.attempts(key)) if one.status is None), None)
+
     def subject(self, key: str, tool: str, arguments: JsonValue, *, replayable: bool) -> Subject:
         """The effect with its credentials replaced: the same is given for the same."""
         clean = self._clean({"key": key, "tool": tool, "arguments": arguments})
         return Subject(key, clean["key"], clean["tool"], clean["arguments"], replayable)
 
-    def intent(self, subject: Subject) -> Sealed:
-        """The intent of the next attempt, not put yet; raises `LimitExceededError`, and what KMS answers."""
+    def intent(self, subject: Subject) -> EffectEntry:
+        """The intent of the next attempt; `LimitExceededError` for arguments that are too large."""
         number = 1 + max((one.said.attempt for one in self.attempts(subject.key)), default=0)
         store, writer = self._setup.require_store_id(), self._setup.require_signing_key()
-        return self._sealed(
+        return self._drafted(
             {
                 "part": "intent",
                 "id": entries.intent_id(writer, store, self.run, subject.secret_key, number),
@@ -117,13 +126,13 @@ class Ledger:
         result: JsonValue = None,
         reason: str = "",
         decision: Decision | None = None,
-    ) -> Sealed:
-        """The end of the attempt of this intent, not put yet; raises as `intent`."""
+    ) -> EffectEntry:
+        """The end of the attempt of this intent; raises as `intent`."""
         store, writer = self._setup.require_store_id(), self._setup.require_signing_key()
         intent = attempt.intent or attempt.id
         clean = self._clean({"result": result, "reason": reason})
         said = {} if decision is None else {"by": decision.by, "decided": decision.at}
-        return self._sealed(
+        return self._drafted(
             {
                 "part": "outcome",
                 "id": entries.outcome_id(writer, store, self.run, intent),
@@ -140,10 +149,32 @@ class Ledger:
             }
         )
 
+    def seal(self, entry: EffectEntry) -> Sealed:
+        """Sign an entry and seal it to whom the settings name; raises what KMS answers."""
+        setup = self._setup
+        reached = setup.seal_to(self.run, self._task, "effect")
+        recipients = {"recipients": reached.fingerprints, "missing_recipients": reached.missing}
+        entry = entry.model_copy(update=recipients)
+        return Sealed(entry, entries.encode(entry, setup.require_signing_key(), reached.recipients))
+
     def put(self, sealed: Sealed) -> None:
-        """Create the object; raises `AlreadyExistsError` if another copy of this writer was first."""
-        self._setup.store.create(sealed.name, [sealed.data], retention="record")
+        """Create the object, within the patience of the settings: `StoreUnreachableError` after it.
+
+        Raises `AlreadyExistsError` if another copy of this writer was first, and the store's errors.
+        """
+        create = self._setup.store.create
+        in_time(lambda: create(sealed.name, [sealed.data], retention="record"), self._patience)
         self.note(sealed.entry)
+
+    def stored(self, entry: str) -> EffectEntry | None:
+        """What the store has under the id of one of the own entries; None where it cannot be read."""
+        name = layout.effect_name(self.run, entry)
+        try:
+            sealed = self._setup.store.read(name, limit=entries.MAX_ENTRY)
+            opened = entries.decode(sealed, self._setup.identities_for(self.run, "effect"), name=name)
+        except ArchiverError:
+            return None
+        return opened.document
 
     def holds(self, sealed: Sealed) -> bool:
         """Whether the store has exactly these bytes: then an earlier put of them got there after all."""
@@ -172,10 +203,14 @@ class Ledger:
                 if attempt.status is None:
                     self._settle(attempt.said, decision)
 
+    @property
+    def _patience(self) -> float:
+        return self._setup.settings.run.patience.total_seconds()
+
     def _settle(self, attempt: EffectEntry, decision: Decision) -> None:
         status: EffectEnd = "confirmed" if decision.outcome == "done" else "not-done"
         try:
-            self.put(self.outcome(attempt, status, reason=decision.reason, decision=decision))
+            self.put(self.seal(self.outcome(attempt, status, reason=decision.reason, decision=decision)))
         except AlreadyExistsError:
             self.load()  # another copy knew how it ended, or settled it
 
@@ -185,20 +220,18 @@ class Ledger:
         clean: dict[str, Any] = self._redactor().alone(value)
         return clean
 
-    def _sealed(self, document: dict[str, Any]) -> Sealed:
-        setup, writer = self._setup, self._setup.require_signing_key()
-        reached = setup.seal_to(self.run, self._task, "effect")
+    def _drafted(self, document: dict[str, Any]) -> EffectEntry:
         entry = EffectEntry.model_validate(
             {
                 **document,
-                "store": setup.require_store_id(),
+                "store": self._setup.require_store_id(),
                 "run": self.run,
                 "task": self._task,
                 "at": datetime.now(UTC),
-                "writer": writer.public,
-                "recipients": reached.fingerprints,
-                "missing_recipients": reached.missing,
+                "writer": self._setup.require_signing_key().public,
+                "recipients": (),
                 "software": f"checkpoint-archiver {__version__}",
             }
         )
-        return Sealed(entry, entries.encode(entry, writer, reached.recipients))
+        entries.check_size(entry)
+        return entry

@@ -17,7 +17,6 @@ from archiver.loop import skipping
 from archiver.loop.skipping import CannotSkipError, Skip
 
 if TYPE_CHECKING:
-    from archiver.ledger import Sealed
     from archiver.loop.effects import EffectBook
     from archiver.model import JsonValue
     from archiver.model.effect_entry import EffectEntry
@@ -73,7 +72,7 @@ class EffectCall:
         self._state: State = "new"
         self._begun: Begun | None = None
         self._skip: Skip | None = None
-        self._later: Sealed | None = None
+        self._later: EffectEntry | None = None
         self._deferring = False
         self._unwanted = False
         self._lock = threading.Lock()
@@ -157,15 +156,15 @@ class EffectCall:
         `LimitExceededError` for a result that cannot be recorded: the effect stays open then.
         """
         begun = self._demand_begun("confirmed")
-        self.result, sealed = self._book.outcome(begun, "confirmed", result)
-        self._settle(sealed, "confirmed")
+        self.result, entry = self._book.outcome(begun, "confirmed", result)
+        self._settle(entry, "confirmed")
         return self.result
 
     def not_done(self, reason: str = "") -> None:
         """It certainly did not happen: record that; it may be attempted again."""
         begun = self._demand_begun("called not done")
-        _, sealed = self._book.outcome(begun, "not-done", reason=reason)
-        self._settle(sealed, "not-done")
+        _, entry = self._book.outcome(begun, "not-done", reason=reason)
+        self._settle(entry, "not-done")
 
     # --- inside -------------------------------------------------------------------------------------------
 
@@ -230,12 +229,12 @@ class EffectCall:
             )
         return self._begun
 
-    def _settle(self, sealed: Sealed, state: Literal["confirmed", "not-done"]) -> None:
+    def _settle(self, entry: EffectEntry, state: Literal["confirmed", "not-done"]) -> None:
         if self._deferring:
-            self._later = sealed
+            self._later = entry
             return
         self._state = state
-        self._book.end(sealed)
+        self._book.end(entry)
 
     def _end(self, error: BaseException | None) -> None:
         """The block is left, or the call is over."""
@@ -244,7 +243,7 @@ class EffectCall:
             return
         if later is not None:
             self._later = None
-            self._state = "confirmed" if later.entry.status == "confirmed" else "not-done"
+            self._state = "confirmed" if later.status == "confirmed" else "not-done"
             self._book.end(later)
             return
         if error is not None and isinstance(error, self._asked.not_done_on):
