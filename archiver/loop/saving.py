@@ -42,6 +42,8 @@ class Saver:
         self._rules, self._strict = rules, strict
         self._began = time.monotonic()
         self._saved_at: float | None = None
+        self._late: Ticket | None = None
+        """The last one for which the store was waited for in vain."""
         self._calls = self._calls_then = self._acted = 0
 
     def offer(self, **moment: Any) -> Ticket:
@@ -76,12 +78,18 @@ class Saver:
     def settle(self, ticket: Ticket) -> Ticket:
         """Wait for one that is to be durable before its call returns; not to be called with the lock.
 
-        Raises `StaleWriterError`, and where the run is strict what keeps it from being stored.
+        While the store is away the spool is as durable as it gets: once an attempt at the store has failed,
+        or has taken all of the patience, calls no longer wait for it. Raises `StaleWriterError`, and where
+        the run is strict what keeps it from being stored.
         """
         if ticket.awaited:
-            stored = ticket.wait(self.patience, stored=True)
+            if self._late is not None and self._late.status != "stored":
+                ticket.wait(self.patience)
+            else:
+                ticket.wait_told(self.patience)
+                self._late = None if ticket.status == "stored" else ticket
             self.writer.raise_if_stale()
-            if not stored and self._strict:
+            if ticket.status != "stored" and self._strict:
                 raise ticket.error or StoreUnreachableError(
                     f"checkpoint {ticket.seq or ''} of run {self.state.run_id} was not in the store after "
                     f"{self.patience:.0f} s",

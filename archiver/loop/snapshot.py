@@ -48,6 +48,14 @@ class Ticket:
             self._changed.wait_for(lambda: self._status in _ENDED or (self.saved and not stored), timeout)
             return self._status == "stored" or (self.saved and not stored)
 
+    def wait_told(self, timeout: float) -> None:
+        """Wait until it is stored, or never will be, or an attempt to deliver it has failed."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._status in _ENDED or (self._status == "spooled" and self.error is not None),
+                timeout,
+            )
+
     def settle(self, status: Status, *, seq: int | None = None, error: ArchiverError | None = None) -> None:
         """Say what became of it; for the writer."""
         with self._changed:
