@@ -10,6 +10,7 @@ module of the agent is imported anew each time. With the end of stdin the life t
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import select
@@ -59,6 +60,7 @@ def _load() -> None:
     from archiver.redact import Redactor, new_key
 
     Redactor.load(new_key())
+    gc.freeze()  # a fork then shares what lies in memory, also when its own garbage is collected
 
 
 def _live(order: dict[str, Any], waker: int) -> None:

@@ -11,7 +11,7 @@ from archiver.testing.ending import Same
 from archiver.testing.lives import Lives, agent_of
 from archiver.testing.points import Choice, Point, read
 from archiver.testing.report import Report, Round
-from archiver.testing.stage import Stage
+from archiver.testing.stage import Stage, Terms
 
 _PREFIX: Final = "checkpoint-archiver-testing-"
 
@@ -47,19 +47,28 @@ def kill_at_random(
     Raises `UsageError` for an agent that cannot be run, or does not end well when nobody kills it.
     """
     plan = [read(text) for text in points]
-    named = agent_of(agent)
-    with tempfile.TemporaryDirectory(prefix=_PREFIX) as folder, Lives(timeout) as lives:
-        stage = Stage(named, lives, Path(folder), lose_disk, store, environment or {}, same, keep)
-        usual = stage.uninterrupted()
-        tell(f"{named.name}, seed {seed}: uninterrupted {usual.seconds:.2f} s, {_counted(usual.counts)}")
-        rounds: list[Round] = []
-        for deaths in plan or _chosen(Choice(seed, usual.counts, usual.seconds), times, rounds):
-            rounds.append(stage.round(len(rounds) + 1, deaths, usual))
-            tell(f"{len(rounds)}. {rounds[-1]}")
-        steady = not any(one.problems for one in rounds) or stage.steady(usual)
-    return Report(
-        named.name, seed, len(plan) or times, lose_disk, dict(usual.counts), tuple(rounds), steady=steady
-    )
+    terms = Terms(agent_of(agent), lose_disk, store, environment or {}, timeout, same, keep)
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as folder, Lives() as lives:
+        return play(Stage(terms, lives, Path(folder)), plan, times, seed, tell)
+
+
+def play(
+    stage: Stage,
+    plan: Sequence[tuple[Point, ...]],
+    times: int,
+    seed: int,
+    tell: Callable[[str], object] = _silent,
+) -> Report:
+    """All rounds: those of `plan`, or else as many as `times` deaths take."""
+    agent, lose_disk = stage.terms.agent.name, stage.terms.lose_disk
+    usual = stage.uninterrupted()
+    tell(f"{agent}, seed {seed}: uninterrupted {usual.seconds:.2f} s, {_counted(usual.counts)}")
+    rounds: list[Round] = []
+    for deaths in plan or _chosen(Choice(seed, usual.counts, usual.seconds), times, rounds):
+        rounds.append(stage.round(len(rounds) + 1, deaths, usual))
+        tell(f"{len(rounds)}. {rounds[-1]}")
+    steady = not any(one.problems for one in rounds) or stage.steady(usual)
+    return Report(agent, seed, len(plan) or times, lose_disk, usual.counts, tuple(rounds), steady)
 
 
 def _chosen(choice: Choice, times: int, rounds: Sequence[Round]) -> Iterator[tuple[Point, ...]]:

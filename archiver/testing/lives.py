@@ -89,9 +89,6 @@ def _own(module: str, file: str) -> str:
 class Lives:
     """Lives of agents, one at a time; all processes are gone when the block ends."""
 
-    def __init__(self, timeout: float) -> None:
-        self._timeout = timeout
-
     def __enter__(self) -> Lives:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "archiver.testing.child"],
@@ -124,8 +121,9 @@ class Lives:
         point: Point | None = None,
         watched: bool = True,
         resolve: Mapping[str, Outcome] | None = None,
+        timeout: float,
     ) -> Life:
-        """One life on that machine, killed at `point` if it comes to it."""
+        """One life on that machine, killed at `point` if it comes to it, and after `timeout` seconds."""
         outside = point is not None and point.kind == "time"
         tale = machine.notes / "tale"
         tale.unlink(missing_ok=True)
@@ -140,13 +138,13 @@ class Lives:
             "tale": str(tale),
             "point": None if point is None or outside else asdict(point),
             "kill_after": point.number if point is not None and outside else None,
-            "timeout": self._timeout,
+            "timeout": timeout,
             "watched": watched,
             "remote": machine.remote,
             "resolve": dict(resolve or {}),
             "because": "found in the journal" if resolve else "",
         }
-        return _told(self._ask(order), tale, machine.notes / "log", self._timeout)
+        return _told(self._ask(order), tale, machine.notes / "log", timeout)
 
     def _ask(self, order: Mapping[str, Any]) -> dict[str, Any]:
         process, answer = self._process, ""

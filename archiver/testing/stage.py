@@ -6,7 +6,7 @@ import secrets
 import shutil
 from collections.abc import Collection, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +20,8 @@ from archiver.testing.points import Point, written
 from archiver.testing.report import Death, Round
 
 _STANDING: Final = "archiver.testing.standing"
+_LOOK: Final = 600.0
+"""Seconds for making a store, and for a look at all that is in it."""
 _ASKED: Final = 8
 """How often a person is asked in one round before the harness gives up."""
 
@@ -33,45 +35,53 @@ class Usual:
     seconds: float
 
 
-class Stage:
-    """Plays one round after another below `folder`; the parameters are those of `kill_at_random`."""
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What is tested and how, as `kill_at_random` is told."""
 
-    def __init__(
-        self,
-        agent: Agent,
-        lives: Lives,
-        folder: Path,
-        lose_disk: bool,
-        store: str | None,
-        settings: Mapping[str, str],
-        same: Same | None,
-        keep: Path | None,
-    ) -> None:
-        self._agent, self._lives, self._folder = agent, lives, folder
-        self._lose_disk, self._settings, self._same, self._keep = lose_disk, settings, same, keep
-        self._store = store and f"{store.rstrip('/')}/{secrets.token_hex(4)}"
+    agent: Agent
+    lose_disk: bool = False
+    store: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    timeout: float = 60.0
+    same: Same | None = None
+    keep: Path | None = None
+
+
+class Stage:
+    """Plays one round after another below `folder`."""
+
+    def __init__(self, terms: Terms, lives: Lives, folder: Path) -> None:
+        self._terms, self._lives, self._folder = terms, lives, folder
+        self._new: Machine | None = None
+        """With a store that nothing was saved in yet."""
+        self._store = terms.store and f"{terms.store.rstrip('/')}/{secrets.token_hex(4)}"
+
+    @property
+    def terms(self) -> Terms:
+        return self._terms
 
     def uninterrupted(self, name: str = "uninterrupted") -> Usual:
         """Run the agent and kill nobody; `UsageError` if it does not end well then."""
         machine = self._machine(name)
-        life = self._lives.live(self._agent, machine)
+        life = self._live(machine, None, {})
         if not life.ended:
             raise UsageError(
-                f"the agent {self._agent.name} does not end well when nobody kills it: {life.problem}",
+                f"the agent {self._terms.agent.name} does not end well when nobody kills it: {life.problem}",
                 remedy="mend it, or make `timeout` longer; then look at what kills do",
             )
         usual = Usual(self._ending(life, machine), life.counts, life.seconds)
         self._remove(machine)
         if usual.ending.wrong:
             raise UsageError(
-                f"the agent {self._agent.name} leaves a store that is not whole when nobody kills it: "
+                f"the agent {self._terms.agent.name} leaves a store that is not whole when nobody kills it: "
                 + "; ".join(usual.ending.wrong)
             )
         return usual
 
     def steady(self, usual: Usual) -> bool:
         """Whether it ends like that once more, when nobody kills it."""
-        return not list(differences(usual.ending, self.uninterrupted("again").ending, self._same))
+        return not list(differences(usual.ending, self.uninterrupted("again").ending, self._terms.same))
 
     def round(self, number: int, plan: tuple[Point, ...], usual: Usual) -> Round:
         """A new run, killed at these points one after another, and resumed until it ends."""
@@ -83,7 +93,7 @@ class Stage:
             resolve: Mapping[str, Outcome] = {}
             if life.died:
                 deaths.append(Death(plan[len(deaths)], life.died))
-                if self._lose_disk:
+                if self._terms.lose_disk:
                     machine.lose()
             else:
                 asked += 1
@@ -92,18 +102,20 @@ class Stage:
             life = self._live(machine, point, resolve)
             lives += 1
         problems = self._problems(life, machine, usual)
-        if problems and self._keep is not None:
-            shutil.copytree(machine.root, self._keep / written(plan), dirs_exist_ok=True)
+        if problems and self._terms.keep is not None:
+            shutil.copytree(machine.root, self._terms.keep / written(plan), dirs_exist_ok=True)
         self._remove(machine)
         return Round(plan, tuple(deaths), lives, problems)
 
     def _live(self, machine: Machine, point: Point | None, resolve: Mapping[str, Outcome]) -> Life:
-        return self._lives.live(self._agent, machine, point=point, resolve=resolve)
+        return self._lives.live(
+            self._terms.agent, machine, point=point, resolve=resolve, timeout=self._terms.timeout
+        )
 
     def _problems(self, life: Life, machine: Machine, usual: Usual) -> tuple[str, ...]:
         if not life.ended:
             return (f"resumed, {life.problem}",)
-        return tuple(differences(usual.ending, self._ending(life, machine), self._same))
+        return tuple(differences(usual.ending, self._ending(life, machine), self._terms.same))
 
     def _ending(self, life: Life, machine: Machine) -> Ending:
         found = self._helper("look", machine)
@@ -115,15 +127,22 @@ class Stage:
         """A new machine with a new store."""
         root = self._folder / name
         machine = Machine(
-            root, f"{self._store}/{name}" if self._store else str(root / "store"), self._settings
+            root, f"{self._store}/{name}" if self._store else str(root / "store"), self._terms.environment
         )
         machine.make()
+        if not machine.remote and self._new is not None:
+            machine.set_up_like(self._new)  # which takes less time than to prove a new store and new keys
+            return machine
         made = self._helper("prepare", machine)
         if not made.ended:
             raise ArchiverError(
                 f"the store {machine.url} for the agent under test cannot be made: {made.problem}",
                 remedy="name a store that `archiver init` can make, and what it needs in `environment`",
             )
+        if not machine.remote:
+            self._new = Machine(self._folder / "new", machine.url, self._terms.environment)
+            self._new.make()
+            self._new.set_up_like(machine)
         return machine
 
     def _remove(self, machine: Machine) -> None:
@@ -132,7 +151,7 @@ class Stage:
         shutil.rmtree(machine.root)
 
     def _helper(self, function: str, machine: Machine) -> Life:
-        return self._lives.live(Agent(function, _STANDING, function), machine, watched=False)
+        return self._lives.live(Agent(function, _STANDING, function), machine, watched=False, timeout=_LOOK)
 
 
 def _actions(machine: Machine) -> tuple[Action, ...]:

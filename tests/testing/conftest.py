@@ -3,18 +3,56 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from archiver.testing import Report
+from archiver.testing.harness import play
+from archiver.testing.lives import Agent, Lives
+from archiver.testing.points import read
+from archiver.testing.stage import Stage, Terms
 
-@pytest.fixture(autouse=True)
-def rules(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiled once for all test processes, and not found in the developer's home."""
+AGENTS = Path(__file__).parent / "agents.py"
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Rules are compiled once for all test processes, and not found in the developer's home."""
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    monkeypatch.setenv("XDG_CACHE_HOME", str(shared / "kill-test-cache"))
+    return str(shared / "kill-test-cache")
+
+
+@pytest.fixture(autouse=True)
+def rules(cache: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", cache)
+
+
+@pytest.fixture(scope="session")
+def lives(cache: str) -> Iterator[Lives]:
+    """One process of all lives for all tests, as one call of `kill_at_random` has one for all rounds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", cache)
+        with Lives() as lives:
+            yield lives
+
+
+@pytest.fixture
+def killed(lives: Lives, tmp_path: Path) -> Callable[..., Report]:
+    """`kill_at_random` of an agent in `agents.py`, with the rounds of `points`, or `times` and `seed`."""
+
+    def kill(agent: str, *points: str, times: int = 1, seed: int = 1, **terms: Any) -> Report:
+        named = Agent(f"agents.py:{agent}", "_agent_agents", agent, str(AGENTS))
+        folder = tmp_path / f"kills-{len(list(tmp_path.iterdir()))}"
+        stage = Stage(Terms(named, **terms), lives, folder)
+        report = play(stage, [read(text) for text in points], times, seed, print)
+        print(report)
+        return report
+
+    return kill
 
 
 @pytest.fixture(autouse=True)
