@@ -19,6 +19,7 @@ from archiver.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from archiver.spool import Depth
     from archiver.statistics import Audited, Statistics, Sums, Timing
 
 
@@ -79,7 +80,7 @@ def _show(found: Statistics, as_json: bool) -> None:
     if as_json:
         output.document(document)
     elif output.tty():
-        output.facts([*_of_runs(found.sums), *_of_audit(found.audited)])
+        output.facts([*_of_runs(found.sums), *_of_audit(found.audited), ("spool", _spool(found.waiting))])
     else:
         del document["errors"]
         for name, value in _flat(document, ""):
@@ -92,6 +93,7 @@ def _place(run: str, seq: int) -> str:
 
 def _document(found: Statistics) -> dict[str, Any]:
     from archiver.cli.program import described
+    from archiver.model import utc_text
 
     sums, audited = found.sums, found.audited
     avoided = sums.avoided
@@ -127,6 +129,14 @@ def _document(found: Statistics) -> dict[str, Any]:
             "restore_seconds": _timing(audited.restore),
             "unread": audited.unread,
             "unknown_signers": audited.unknown,
+        },
+        "spool": None
+        if found.waiting is None
+        else {
+            "entries": found.waiting.entries,
+            "bytes": found.waiting.bytes,
+            "forks": found.waiting.forks,
+            "oldest": utc_text(found.waiting.oldest) if found.waiting.oldest else None,
         },
         "errors": [{"run": h.run, "seq": h.seq, **described(h.error)} for h in found.broken if h.error],
     }
@@ -208,6 +218,21 @@ def _of_audit(audited: Audited) -> Iterator[tuple[str, str]]:
     yield "create latency", _latency(audited.create)
     yield "restore latency", _latency(audited.restore)
     yield "audit objects not counted", _uncounted(audited)
+
+
+def _spool(depth: Depth | None) -> str:
+    from archiver.cli.text import counted, moment, size
+
+    if depth is None:
+        return "not known: the configuration does not say which store this is"
+    if not depth.entries and not depth.forks:
+        return "nothing waits on this machine"
+    since = f", since {moment(depth.oldest)} UTC" if depth.oldest else ""
+    waiting = (
+        f"{counted(depth.entries, 'object')} wait{'s' if depth.entries == 1 else ''} on this machine{since}"
+    )
+    forks = f", {counted(depth.forks, 'fork')}" if depth.forks else ""
+    return f"{waiting}{forks}; {size(depth.bytes)}"
 
 
 def _latency(timing: Timing) -> str:

@@ -12,6 +12,7 @@ from archiver.audit import journal, seen
 from archiver.catalog import OUTAGE, Catalog, Head
 from archiver.errors import ArchiverError, InputNotFoundError, StoreDeniedError, StoreUnreachableError
 from archiver.parallel import in_order
+from archiver.spool import Depth, open_spool
 from archiver.statistics.sums import ACTIONS, Audited, Sums, sums_of
 from archiver.witnessed import Witnessed
 
@@ -26,6 +27,8 @@ class Statistics:
     sums: Sums = field(default_factory=Sums)
     audited: Audited = field(default_factory=Audited)
     broken: list[Head] = field(default_factory=list)
+    waiting: Depth | None = None
+    """What this machine's spool has for the store, of all runs; None where that is not known."""
     warnings: tuple[str, ...] = ()
 
 
@@ -54,8 +57,9 @@ def gather(
                 found.broken.append(broken)
                 if broken.error is not None and in_a_row == OUTAGE:
                     raise broken.error
-    said = _audit(setup, runs, since, found.audited, told)
-    found.warnings = (*look.warnings, *said)
+    said = tuple(_audit(setup, runs, since, found.audited, told))
+    found.waiting, not_known = _spool(setup)
+    found.warnings = (*look.warnings, *said, *not_known)
     return found
 
 
@@ -144,3 +148,12 @@ def _audit(
         except (InputNotFoundError, StoreDeniedError) as error:
             yield f"what was written down about runs is not all known: {error}"
             return
+
+
+def _spool(setup: Setup) -> tuple[Depth | None, tuple[str, ...]]:
+    if setup.store_id is None:
+        return None, ()
+    try:
+        return open_spool(setup).depth(), ()
+    except ArchiverError as error:
+        return None, (f"what waits on this machine for the store is not known: {error}",)

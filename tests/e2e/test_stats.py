@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from archiver import audit, layout, records, statistics
-from archiver.archive import Source, archive
+from archiver.archive import Source, archive, prepare
 from archiver.audit import Session
 from archiver.errors import StaleCheckpointError, StoreDeniedError, StoreUnreachableError
 from archiver.model import (
@@ -26,9 +26,12 @@ from archiver.model import (
     TranscriptPart,
 )
 from archiver.model.audit import AuditEntry
+from archiver.position import Position
+from archiver.redact import new_key
 from archiver.restore import restore
 from archiver.setup import Setup
 from archiver.sign import SigningKey
+from archiver.spool import open_spool
 from archiver.store.decorated import Decorated
 from e2e.auditing import command, path_of
 
@@ -89,6 +92,7 @@ def test_an_empty_store_has_nothing_and_says_so(setup: Setup) -> None:
     assert done.json["records"] == {"checkpoint": 0, "claim": 0, "skipped": 0}
     assert done.json["bytes"]["stored_of_raw"] is None
     assert done.json["audit"]["create_seconds"] is None
+    assert done.json["spool"] == {"entries": 0, "bytes": 0, "forks": 0, "oldest": None}
     assert done.json["errors"] == []
 
 
@@ -330,3 +334,26 @@ def test_people_are_told_what_is_known_and_what_is_not(
     assert told["create latency"] == "1.5 s on average, 2 s at most, measured 2 times"
     assert told["restore latency"] == "not known: no session of the library has said"
     assert told["compacted"].endswith("% of raw)")
+
+
+def test_what_waits_on_this_machine_is_counted_and_a_reader_without_the_name_of_the_store_is_told(
+    setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = open_spool(setup).of("late", "t")
+    checkpoint = Checkpoint(run_id="late", task_id="t", created_at=NOW, checkpoint_at=NOW)
+    place = Position("late", redaction_key=new_key())
+    with prepare(Source(checkpoint=checkpoint), setup, lambda _: place) as made:
+        record = made.record(made.new_name(), NOW)
+        sealed = records.encode(record, setup.require_signing_key(), setup.recipients)
+        waiting.add(record, sealed, made.sealed.path, plain=True)
+    told = command("stats", "--json").json
+    assert told["records"]["checkpoint"] == 0
+    assert (told["spool"]["entries"], told["spool"]["forks"]) == (1, 0)
+    assert told["spool"]["bytes"] > record.sizes.stored
+    assert told["spool"]["oldest"] is not None
+    monkeypatch.setattr("archiver.cli.output.tty", lambda: True)
+    assert "1 object waits on this machine, since " in command("stats").out
+    waiting.deliver()
+    assert "nothing waits on this machine" in command("stats").out
+    elsewhere = statistics.gather(replace(setup, store_id=None, witness=None))
+    assert (elsewhere.waiting, elsewhere.sums.runs.total()) == (None, 1)
