@@ -191,7 +191,10 @@ class _Call(Generic[T]):
         self._outcome: list[T] = []
         self._error: Exception | None = None
         self._thread = threading.Thread(target=self._run, args=(function,), daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as error:  # no more threads: too many, or the program is ending
+            self._error = error
 
     def _run(self, function: Callable[[], T]) -> None:
         try:
@@ -203,7 +206,8 @@ class _Call(Generic[T]):
 
     def result(self, deadline: float) -> T:
         """What the function returned, or what it raised; `TimeoutError` after the deadline."""
-        self._thread.join(max(0.0, deadline - monotonic()))
+        if self._thread.ident is not None:
+            self._thread.join(max(0.0, deadline - monotonic()))
         if self._error is not None:
             raise self._error
         if not self._outcome:

@@ -107,6 +107,8 @@ class Sealer:
         self._options = options
         self._deliver_all = deliver_all
         self._attempt: _Attempt | None = None
+        self._complained = False
+        """Whether it was said that the spool cannot be used."""
 
     @telemetry.span("archiver.save")
     def seal(self, job: Job) -> Sealed:
@@ -122,9 +124,12 @@ class Sealer:
             if not self._deliver_all():
                 raise
             because = error
-        log.warning("run %s: saved without the spool: %s", self.place.run, because)
         with self._prepared(checkpoint, None) as prepared:
-            return self._put(prepared, job, started)
+            done = self._put(prepared, job, started)
+        if not self._complained:
+            log.warning("run %s: saved into the store without the spool: %s", self.place.run, because)
+        self._complained = True
+        return done
 
     def _prepared(self, checkpoint: Checkpoint, parent: Path | None) -> AbstractContextManager[Prepared]:
         place = self.place

@@ -214,7 +214,12 @@ class _Frames:
             self._emit(self._codec.encode(buffer))
             self._free.append(buffer)
             return
-        self._waiting.append((self._pool.submit(self._codec.encode, buffer), buffer))
+        try:
+            coming = self._pool.submit(self._codec.encode, buffer)
+        except RuntimeError:  # the program is ending, and no pool takes work any more: what is left is saved
+            coming = Future()
+            coming.set_result(self._codec.encode(buffer))
+        self._waiting.append((coming, buffer))
         if len(self._waiting) >= self._most:
             self._emit_first()
 

@@ -25,7 +25,7 @@ from archiver.store import ObjectStore
 from archiver.store.decorated import Decorated
 
 Result = TypeVar("Result")
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Far more than any wait of a test needs."""
 
 
@@ -92,6 +92,7 @@ class Held:
 def writer(
     setup: Setup, *, spool: RunSpool | None = None, place: Position | None = None, **how: Any
 ) -> Writer:
+    setup.redactor(new_key())  # compiles the rules where nobody did before, which is not what is waited for
     how = {"patience": PATIENCE, "queue": 8, "options": lambda: Options(capture=False), **how}
     found = place or Position("r", redaction_key=new_key())
     return Writer(setup, found, spool or open_spool(setup).of("r", "r"), **how)

@@ -1,0 +1,158 @@
+"""A spool that cannot be used: saved into the store directly, and kept in memory where that is away too."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from archiver.errors import AlreadyExistsError, StaleWriterError, StoreFullError, StoreUnreachableError
+from archiver.loop.writer import Writer
+from archiver.setup import Setup
+from archiver.spool import RunSpool, open_spool
+from loop.writing import Gate, gated, notes, snapshot, writer
+
+
+class FullSpool:
+    """The spool of a run, whose disk is full while `full` is set."""
+
+    def __init__(self, inner: RunSpool) -> None:
+        self._inner = inner
+        self.full = True
+        self.refused = threading.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def add(self, *args: Any, **kwargs: Any) -> Any:
+        if self.full:
+            self.refused.set()
+            raise StoreFullError("the spool has no room")
+        return self._inner.add(*args, **kwargs)
+
+
+@pytest.fixture
+def parts(setup: Setup) -> Iterator[tuple[Writer, Gate, FullSpool]]:
+    through, gate = gated(setup)
+    spool = FullSpool(open_spool(through).of("r", "r"))
+    one = writer(through, spool=spool)  # type: ignore[arg-type]
+    yield one, gate, spool
+    gate.error, spool.full = None, False
+    gate.free()
+    one.end(5)
+
+
+def test_without_a_spool_it_goes_straight_into_the_store(
+    parts: tuple[Writer, Gate, FullSpool], setup: Setup
+) -> None:
+    one, _, spool = parts
+    spool.full = False
+    assert one.save(snapshot("spooled"), stored=True)
+    spool.full = True
+    assert one.save(taken := snapshot("direct"), stored=True)
+    assert taken.ticket.seq == 2
+    spool.full = False
+    assert one.save(snapshot("spooled again"), stored=True)
+    one.fence()
+    assert notes(setup) == ["spooled", "direct", "spooled again"]
+
+
+def test_what_the_spool_holds_comes_first(parts: tuple[Writer, Gate, FullSpool], setup: Setup) -> None:
+    one, gate, spool = parts
+    gate.error, spool.full = StoreUnreachableError("no route"), False
+    assert one.save(snapshot("spooled", plain=False))
+    gate.error, spool.full = None, True
+    assert one.save(snapshot("direct"), stored=True)
+    assert notes(setup) == ["spooled", "direct"]
+
+
+def test_with_neither_the_newest_waits_in_memory(
+    parts: tuple[Writer, Gate, FullSpool], setup: Setup, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, gate, spool = parts
+    gate.error = StoreUnreachableError("no route")
+    one.submit(old := snapshot("old"))
+    assert spool.refused.wait(10)
+    mile, new, tried = snapshot("mile", plain=False), snapshot("new"), threading.Event()
+    mile.ticket.listen(tried.set)
+    one.submit(mile)
+    one.submit(new)
+    assert tried.wait(20)
+    assert mile.ticket.status == "waiting"
+    assert isinstance(mile.ticket.error, StoreFullError | StoreUnreachableError)
+    assert not one.flush(0)
+    assert one.failures
+    spool.full, gate.error = False, None
+    assert one.flush()
+    assert [each.ticket.status for each in (old, mile, new)] == ["replaced", "stored", "stored"]
+    assert notes(setup) == ["mile", "new"]
+    assert "is lost" not in caplog.text
+
+
+def test_what_cannot_be_saved_to_the_end_is_said_to_be_lost(
+    parts: tuple[Writer, Gate, FullSpool], setup: Setup, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, gate, spool = parts
+    gate.error = StoreUnreachableError("no route")
+    one.submit(taken := snapshot("lost", plain=False))
+    assert spool.refused.wait(10)
+    assert not one.close(0.1) or taken.ticket.status == "failed"
+    assert not taken.ticket.wait(10)
+    lost = [line for line in caplog.records if line.levelname == "ERROR"]
+    assert len(lost) == 1
+    assert "a milestone (lost) is lost" in lost[0].message
+
+
+def test_a_full_queue_does_not_hold_the_loop_up_for_ever(setup: Setup) -> None:
+    """No disk, no store: the oldest milestone goes, and only after the patience is over."""
+    through, gate = gated(setup)
+    gate.error = StoreUnreachableError("no route")
+    spool = FullSpool(open_spool(through).of("r", "r"))
+    one = writer(through, spool=spool, queue=2, patience=0.3)  # type: ignore[arg-type]
+    taken = [snapshot(f"mile {number}", plain=False) for number in range(5)]
+    for each in taken:
+        one.submit(each)
+    assert [each.ticket.status for each in taken[3:]] == ["waiting", "waiting"]
+    assert taken[0].ticket.status == "failed"
+    spool.full, gate.error = False, None
+    assert one.flush(20)
+    one.end(5)
+    assert notes(setup)[-2:] == ["mile 3", "mile 4"]
+
+
+def test_an_answer_that_was_lost_makes_no_second_record(
+    parts: tuple[Writer, Gate, FullSpool], setup: Setup
+) -> None:
+    one, gate, _ = parts
+    creates = iter(range(100))
+
+    def after(verb: str) -> None:
+        if verb == "create" and next(creates) == 1:
+            raise StoreUnreachableError("the answer was lost")
+
+    gate.after = after
+    assert one.save(taken := snapshot("once", plain=False), stored=True)
+    assert taken.ticket.seq == 1
+    assert one.save(snapshot("and on"), stored=True)
+    assert notes(setup) == ["once", "and on"]
+
+
+def test_a_record_of_somebody_else_is_not_taken_for_the_own(
+    parts: tuple[Writer, Gate, FullSpool], setup: Setup
+) -> None:
+    one, gate, _ = parts
+    real = gate.create
+
+    def create(name: str, body: Any, *, retention: Any) -> Any:
+        if name.startswith("records/"):
+            setup.store.create(name, [b"somebody else's"], retention="record")
+            raise AlreadyExistsError(name)
+        return real(name, body, retention=retention)
+
+    gate.create = create  # type: ignore[method-assign]
+    one.submit(taken := snapshot("mine", plain=False))
+    assert not taken.ticket.wait(10, stored=True)
+    with pytest.raises(StaleWriterError):
+        one.flush()
