@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from archiver.gate import Answer, Effects
     from archiver.loop.asynchronous import AsyncRun
     from archiver.loop.current import current_run
-    from archiver.loop.effects import effect
     from archiver.loop.entry import run
     from archiver.loop.face import Run
     from archiver.loop.given import Budget
     from archiver.loop.snapshot import Ticket
+    from archiver.loop.tools import effect
     from archiver.model import Approval, Checkpoint, Effect, Evidence, Plan, Step
     from archiver.model.record import Decision
     from archiver.model.report import Blocker, RestoreReport
@@ -96,7 +96,7 @@ _FROM: Final = {
     "StoreUnreachableError": "archiver.errors",
     "Ticket": "archiver.loop.snapshot",
     "current_run": "archiver.loop.current",
-    "effect": "archiver.loop.effects",
+    "effect": "archiver.loop.tools",
     "run": "archiver.loop.entry",
 }
 

@@ -66,6 +66,8 @@ class EffectBook:
         self._effects: dict[str, tuple[Effect, ...]] = {}
         self._all: tuple[Effect, ...] | None = None
         self._busy: set[str] = set()
+        self.prevented = 0
+        """How often the recorded result of an effect was given in the place of doing it again."""
         for one in effects:
             self._effects[one.key] = (*self._effects.get(one.key, ()), one)
 
@@ -136,6 +138,8 @@ class EffectBook:
             raise
         if isinstance(found, Recorded):
             self._free(subject.key)
+            with self._lock:
+                self.prevented += 1
         return found
 
     def outcome(
@@ -201,7 +205,7 @@ class EffectBook:
         )
 
     def _intent(self, subject: Subject, asked: Asked) -> EffectEntry | None:
-        """That of the attempt to be made; None where another copy of this run was first, as was read since."""
+        """That of the attempt to be made; None where another copy of this run was first, and was read."""
         if asked.replayable and (going_on := self._ledger.going_on(subject.key)) is not None:
             return going_on
         with self._unless_refused(subject, asked, "the run has no checkpoint yet"):

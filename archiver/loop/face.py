@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar
 
 from archiver import jsonio, policy
+from archiver.audit import Session, note_session
 from archiver.errors import (
     ArchiverError,
     NeedsDecisionError,
@@ -60,10 +62,12 @@ class Run:
         """Whether there was something to go on with."""
         self._setup, self._saver, self._book, self._strict = setup, saver, book, strict
         self._spool, self._writer = opened.spool, saver.writer
-        self._replays = opened.finished
+        self._replays, self._replayed = opened.finished, 0
+        self._claim, self._opening_seconds = opened.claim, opened.seconds
+        self._began = time.monotonic()
         self._finished: Outcome | None = "succeeded" if opened.finished else None
         self._steps: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-        self._pid = os.getpid()
+        self._pid, self._noted = os.getpid(), False
 
     @property
     def _state(self) -> State:
@@ -160,10 +164,12 @@ class Run:
             self._refuse_new(f"step {shorten(key, 80)}")
             return False, None
         try:
-            return True, given.json_of(usable(found.output, f"the recorded output of step {key}"))
+            value = given.json_of(usable(found.output, f"the recorded output of step {key}"))
         except RedactedValueError as error:
             log.warning("step %s is done again: %s", shorten(key, 80), error)
             return False, None
+        self._replayed += 1
+        return True, value
 
     def record(self, key: str, output: Any) -> Any:
         """Record the output of a step as completed, and return its JSON form."""
@@ -375,9 +381,29 @@ class Run:
                 if ticket is not None:
                     self._saver.settle(ticket)
         finally:
-            self._writer.close(self._saver.patience)
+            stored = self._writer.close(self._saver.patience)
             if self.finished:
                 self._spool.finish()
+            self._note_session(local=not stored)
+
+    def _note_session(self, *, local: bool) -> None:
+        """Write down once what the session came to; what is wrong with that is no reason to raise."""
+        if self._noted or self._replays:
+            return
+        self._noted = True
+        tally = self._saver.tally
+        session = Session(
+            seconds=time.monotonic() - self._began,
+            restore_seconds=self._opening_seconds,
+            checkpoints=tally.saved,
+            create_seconds=tally.seconds,
+            slowest_create=tally.slowest,
+            failed=tally.failed,
+            duplicates_prevented=self._book.prevented,
+            steps_replayed=self._replayed,
+        )
+        for warning in note_session(self._setup, self.id, session, claim=self._claim, local=local):
+            log.warning("%s", warning)
 
     def leave(self, error: BaseException | None) -> None:
         """Leave the block of the `with`, by an error or without; a second error does not hide the first."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -74,6 +75,10 @@ class Opened:
     """Whether the run has succeeded, so that nothing new is done under its id."""
     effects: tuple[Effect, ...]
     decisions: tuple[Decision, ...]
+    claim: int | None
+    """The number of the record by which the run was taken over."""
+    seconds: float
+    """What opening took."""
 
 
 def open_run(wanted: Wanted, setup: Setup, *, away: ArchiverError | None, now: datetime) -> Opened:
@@ -108,6 +113,7 @@ class _Opening:
 
     def __init__(self, wanted: Wanted, setup: Setup, spool: RunSpool, key: bytes, now: datetime) -> None:
         self._wanted, self._setup, self._spool, self._key, self._now = wanted, setup, spool, key, now
+        self._began = time.monotonic()
         redactor = functools.cache(lambda: setup.redactor(self._key))
         self._ledger = Ledger(setup, wanted.run, wanted.task, redactor)
 
@@ -161,7 +167,7 @@ class _Opening:
                 f"{place.seq - 1} came after the own claim, {resumed.seq}",
                 remedy="look who else resumes it; start it again once that one has ended",
             )
-        return self._opened(state, place, effects, resumed.decisions, resumed=True)
+        return self._opened(state, place, effects, resumed.decisions, resumed=True, claim=resumed.seq)
 
     def _begun(self) -> Opened:
         """A run of which the store has no checkpoint."""
@@ -207,11 +213,15 @@ class _Opening:
         *,
         resumed: bool = False,
         finished: bool = False,
+        claim: int | None = None,
     ) -> Opened:
         """With the redaction key of the run, or a new one where no bundle holds one any more."""
         self._key = place.redaction_key or self._key
         place = replace(place, redaction_key=self._key)
-        return Opened(state, place, self._spool, self._ledger, resumed, finished, effects, decisions)
+        seconds = time.monotonic() - self._began if resumed else 0.0
+        return Opened(
+            state, place, self._spool, self._ledger, resumed, finished, effects, decisions, claim, seconds
+        )
 
     def _new(self) -> State:
         return State(run_id=self._wanted.run, task_id=self._wanted.task, created_at=self._now)

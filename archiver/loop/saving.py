@@ -19,6 +19,32 @@ if TYPE_CHECKING:
     from archiver.model import Effect
 
 
+class Tally:
+    """What the saves of a session came to."""
+
+    def __init__(self) -> None:
+        self.saved = self.failed = 0
+        self.seconds = self.slowest = 0.0
+        """From the snapshot to being durable, of all together and of the slowest."""
+        self._lock = threading.Lock()
+
+    def watch(self, ticket: Ticket) -> Callable[[], None]:
+        """Counts the ticket once, when it is durable or given up."""
+        began, open_ = time.monotonic(), True
+
+        def told() -> None:
+            nonlocal open_
+            with self._lock:
+                if open_ and ticket.saved:
+                    open_, took = False, time.monotonic() - began
+                    self.saved, self.seconds = self.saved + 1, self.seconds + took
+                    self.slowest = max(self.slowest, took)
+                elif open_ and ticket.status == "failed":
+                    open_, self.failed = False, self.failed + 1
+
+        return told
+
+
 class Saver:
     """Counts calls, asks the policy, takes snapshots; `lock` guards the state that it takes them of."""
 
@@ -42,6 +68,7 @@ class Saver:
         self._rules, self._strict = rules, strict
         self._began = time.monotonic()
         self._saved_at: float | None = None
+        self.tally = Tally()
         self._late: Ticket | None = None
         """The last one for which the store was waited for in vain."""
         self._calls = self._calls_then = self._acted = 0
@@ -59,6 +86,7 @@ class Saver:
                 since_save=None if self._saved_at is None else now - self._saved_at,
                 effects=self._acted,
                 size=len(self.state.messages),
+                last_save=self.writer.last_seconds,
                 **moment,
             ),
         )
@@ -70,6 +98,7 @@ class Saver:
         """Take a snapshot and give it to the writer; to be called with the lock."""
         ticket = Ticket("waiting", because, awaited=awaited or self._strict)
         make = self.state.maker(self.effects())
+        ticket.listen(self.tally.watch(ticket))
         self._saved_at, self._calls_then = time.monotonic(), self._calls
         self.unsaved, self._acted = False, 0
         self.writer.submit(Snapshot(make, len(self.state.messages), plain, ticket))

@@ -279,7 +279,10 @@ def test_a_store_that_is_away_at_the_start(config: Path, tmp_path: Path) -> None
         assert run.messages == TALK
 
 
-def test_a_restart_while_the_store_is_away_goes_on_from_the_spool(config: Path, tmp_path: Path) -> None:
+def test_a_restart_while_the_store_is_away_goes_on_from_the_spool(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARCHIVER_RUN__PATIENCE", "2s")
     with archiver.run("t", config=config, policy=ALWAYS) as run:
         run.checkpoint(TALK, phase="one")
     (tmp_path / "store").rename(tmp_path / "away")
