@@ -27,6 +27,7 @@ from archiver.errors import (
 )
 from archiver.restore import restore
 from archiver.setup import Setup
+from archiver.statistics import gather
 
 ALWAYS = Policy("every-step", floor=0.0, floor_calls=1)
 TALK = [
@@ -343,3 +344,16 @@ def test_bad_words_are_told_at_once_where_strict(setup: Setup) -> None:
             run.checkpoint(TALK, evidence={"exit_status": "x"})
     with pytest.raises(UsageError, match="budget"):
         archiver.run("t", setup=setup, budget=Budget(usd=-1))
+
+
+def test_what_a_session_came_to_is_written_down(setup: Setup, reopen: Callable[[], Setup]) -> None:
+    for current in (setup, reopen()):
+        with archiver.run("t", setup=current, policy=ALWAYS) as run:
+            run.step("a", lambda: 1)
+            assert run.effect("mail", key="m").do(lambda: "sent") == "sent"
+            run.checkpoint(TALK)
+    found = gather(reopen())
+    said = found.audited
+    assert (said.sessions, said.steps_replayed, said.duplicates_prevented, said.failed) == (2, 1, 1, 0)
+    assert said.create.count == found.sums.records["checkpoint"] == 3
+    assert said.restore.count == found.sums.records["claim"] == 1
