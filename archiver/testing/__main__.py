@@ -34,7 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ArchiverError as error:
         sys.stderr.write(f"error: {error}\n" + (f"next: {error.remedy}\n" if error.remedy else ""))
         return error.exit_code
-    sys.stdout.write(jsonio.dumps(report.document()).decode() + "\n" if asked.json else f"\n{report}\n")
+    sys.stdout.write(
+        jsonio.dumps(report.document()).decode() + "\n"
+        if asked.json
+        else "\n" + "\n".join(report.summary()) + "\n"
+    )
     return 0 if report.ok else 1
 
 

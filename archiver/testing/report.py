@@ -95,6 +95,12 @@ class Report:
             yield f"only {self.kills} of {self.times} kills took place: the other points were not reached"
 
     def __str__(self) -> str:
+        first, *rest = self.summary()
+        rounds = (f"  {number}. {one}" for number, one in enumerate(self.rounds, 1))
+        return "\n".join((first, *rounds, *rest))
+
+    def summary(self) -> list[str]:
+        """The same without the rounds, as lines."""
         lives = sum(one.lives for one in self.rounds)
         lost = ", its disk lost each time" if self.lose_disk else ""
         size = f"{self.kills} kills in {len(self.rounds)} runs and {lives} lives"
@@ -102,13 +108,12 @@ class Report:
         told = [
             f"{self.agent}: {size}, seed {self.seed}{lost}",
             f"deaths by kind, of so many events uninterrupted: {', '.join(died)}",
-            *(f"  {number}. {one}" for number, one in enumerate(self.rounds, 1)),
         ]
         bad = [written(one.plan) for one in self.rounds if one.problems]
         if bad:
             told.append(f"the same deaths again: points={bad!r}")
-        told.append("\n".join(f"WRONG: {problem}" for problem in self.problems) or "nothing is wrong")
-        return "\n".join(told)
+        told += [f"WRONG: {problem}" for problem in self.problems]
+        return told if self.problems else [*told, "nothing is wrong"]
 
     def document(self) -> dict[str, Any]:
         """The same as JSON."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,6 +10,7 @@ from archiver.catalog import Catalog, Chain
 from archiver.config import asked_for, load
 from archiver.errors import ArchiverError, ConfigError
 from archiver.setup import Setup, initialise, open_setup
+from archiver.spool import open_spool
 from archiver.verify import verify
 
 
@@ -21,7 +23,7 @@ def prepare() -> None:
 
 
 def look() -> dict[str, Any]:
-    """What is wrong in the store, deep; by run how it ended, and which effects nobody knows the end of."""
+    """What is wrong in store and spool, deep; by run how it ended, and its effects left undecided."""
     setup = open_setup(load(), need="write")
     wrong = [f"{one.object}: {one.error}" for one in verify(setup, deep=True) if one.error is not None]
     return {"wrong": [*wrong, *_waiting(setup)], "runs": {run: _run(run, setup) for run in _runs(setup)}}
@@ -53,7 +55,10 @@ def _ended(chain: Chain) -> str:
     )
 
 
-def _waiting(setup: Setup) -> list[str]:
-    """What the spool still holds of runs that have ended."""
-    del setup
-    return []
+def _waiting(setup: Setup) -> Iterator[str]:
+    """What should have come into the store."""
+    depth = open_spool(setup).depth()
+    if depth.entries:
+        yield f"{depth.entries} records or effects still wait in the spool"
+    if depth.forks:
+        yield f"{depth.forks} entries of the spool lost their number to somebody else"
