@@ -24,7 +24,7 @@ from archiver.freshness import Current
 from archiver.ledger import Ledger, merged
 from archiver.loop.left import demand_left
 from archiver.loop.state import State
-from archiver.model import Budget, Checkpoint, Effect
+from archiver.model import Budget, Checkpoint, Effect, utc_text
 from archiver.position import Position
 from archiver.progress import Silent
 from archiver.redact import new_key
@@ -139,6 +139,12 @@ class _Opening:
         _demand_task(self._wanted, restored.state)
         if restored.state.outcome != "succeeded":
             return self._taken_over(restored, state)
+        log.warning(
+            "run %s succeeded on %s: recorded outputs are given, and nothing is done again; a new run needs "
+            "another run_id",
+            self._wanted.run,
+            utc_text(restored.state.checkpoint_at),
+        )
         effects = merged(restored.state.effects, self._ledger.load(), restored.report.decisions)
         place = position.find(self._wanted.run, self._setup)
         return self._opened(state, place, effects, restored.report.decisions, resumed=True, finished=True)
