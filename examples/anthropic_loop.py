@@ -72,10 +72,11 @@ def answer(call: ToolUseBlock) -> ToolResultBlockParam:
     return {"type": "tool_result", "tool_use_id": call.id, "content": FUNCTIONS[call.name](**call.input)}
 
 
-def work(client: Anthropic, model: str, die_after: int) -> None:
+def work(client: Anthropic, run_id: str, model: str, die_after: int) -> None:
     turns = 0
     with archiver.run(
-        "price-watch-anthropic",
+        "price-watch",
+        run_id=run_id,
         harness="anthropic-loop 1",
         model=model,
         budget=archiver.Budget(tokens=500_000),
@@ -102,16 +103,15 @@ def work(client: Anthropic, model: str, die_after: int) -> None:
 
 def main() -> None:
     options = argparse.ArgumentParser(description="An agent loop with Anthropic's SDK that survives a kill.")
-    options.add_argument(
-        "--fake", action="store_true", help="ask a model of this machine that plays a script"
-    )
+    options.add_argument("--fake", action="store_true", help="ask a model on this machine, by a script")
+    options.add_argument("--run", default="price-watch-anthropic", help="another id begins another run")
     options.add_argument("--model", default="claude-sonnet-5-5")
     options.add_argument("--die-after", type=int, default=0, metavar="TURNS", help="SIGKILL, to see it go on")
     given = options.parse_args()
     with ExitStack() as stack:
         url = stack.enter_context(fake_models.serve()).url if given.fake else None
         client = Anthropic(base_url=url, api_key="fake") if given.fake else Anthropic()
-        work(client, given.model, given.die_after)
+        work(client, given.run, given.model, given.die_after)
 
 
 if __name__ == "__main__":

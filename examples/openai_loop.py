@@ -32,10 +32,7 @@ OUTBOX = Path("outbox.txt")
 def tool(name: str, description: str, *needs: str) -> ChatCompletionFunctionToolParam:
     texts = {one: {"type": "string"} for one in needs}
     schema: dict[str, object] = {"type": "object", "properties": texts, "required": list(needs)}
-    return {
-        "type": "function",
-        "function": {"name": name, "description": description, "parameters": schema},
-    }
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
 
 
 TOOLS = [
@@ -70,10 +67,11 @@ def answer(run: archiver.Run, name: str, arguments: dict[str, str]) -> str:
     return str(effect.result)
 
 
-def work(client: OpenAI, model: str, die_after: int) -> None:
+def work(client: OpenAI, run_id: str, model: str, die_after: int) -> None:
     turns = 0
     with archiver.run(
-        "price-watch-openai",
+        "price-watch",
+        run_id=run_id,
         harness="openai-loop 1",
         model=model,
         budget=archiver.Budget(tokens=500_000),
@@ -103,16 +101,15 @@ def work(client: OpenAI, model: str, die_after: int) -> None:
 
 def main() -> None:
     options = argparse.ArgumentParser(description="An agent loop with OpenAI's SDK that survives a kill.")
-    options.add_argument(
-        "--fake", action="store_true", help="ask a model of this machine that plays a script"
-    )
+    options.add_argument("--fake", action="store_true", help="ask a model on this machine, by a script")
+    options.add_argument("--run", default="price-watch-openai", help="another id begins another run")
     options.add_argument("--model", default="gpt-6-sol")
     options.add_argument("--die-after", type=int, default=0, metavar="TURNS", help="SIGKILL, to see it go on")
     given = options.parse_args()
     with ExitStack() as stack:
         url = stack.enter_context(fake_models.serve()).url if given.fake else ""
         client = OpenAI(base_url=f"{url}/v1", api_key="fake") if url else OpenAI()
-        work(client, given.model, given.die_after)
+        work(client, given.run, given.model, given.die_after)
 
 
 if __name__ == "__main__":

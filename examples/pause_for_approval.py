@@ -50,7 +50,7 @@ def work(answer: str | None) -> int:
     ) as run:
         built = run.step("build", build)
         question = f"Deploy {built['version']} ({built['digest']}) where everybody sees it?"
-        if answer is None:
+        if answer is None and not run.finished:
             approval = archiver.Approval(id="deploy", question=question, asked_at=datetime.now(UTC))
             plan = archiver.Plan(completed=(BUILD,), remaining=(DEPLOY,), pending_approvals=(approval,))
             run.pause(phase="waits for approval", plan=plan)

@@ -47,7 +47,7 @@ def command(name: str, *arguments: object) -> list[str]:
 
 
 def start(name: str, *arguments: object, code: int = 0) -> str:
-    done = subprocess.run(command(name, *arguments), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command(name, *arguments), capture_output=True, text=True, timeout=120)
     assert done.returncode == code, done.stdout + done.stderr
     assert done.stderr == ""
     return done.stdout
@@ -116,3 +116,15 @@ def test_a_run_that_asks_ends_and_goes_on_with_the_answer(setup: Setup) -> None:
     assert told == "https://preview.shop.example/2026.3\n"  # built once
     assert Path("site.txt").read_text() == "2026.3\n"
     assert end("preview", setup).outcome == "succeeded"
+
+
+def test_the_commands_of_the_readme_are_those_that_the_examples_take() -> None:
+    text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    commands = [line.split() for line in re.findall(r"^    python (.+)$", text, re.M)]
+    assert len(commands) >= 8
+    for file, *words in commands:
+        source = (EXAMPLES.parent / file).read_text(encoding="utf-8")
+        for flag in (word for word in words if word.startswith("--")):
+            assert f'"{flag}"' in source, (file, flag)
+    named = set(re.findall(r"^\| `([a-z_]+\.(?:py|sh))`", text, re.M))
+    assert named >= {path.name for path in EXAMPLES.glob("*.py")}
