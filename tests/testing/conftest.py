@@ -11,7 +11,7 @@ import pytest
 
 from archiver.testing import Report
 from archiver.testing.harness import play
-from archiver.testing.lives import Agent, Lives
+from archiver.testing.lives import Lives, agent_of
 from archiver.testing.points import read
 from archiver.testing.stage import Stage, Terms
 
@@ -42,10 +42,10 @@ def lives(cache: str) -> Iterator[Lives]:
 
 @pytest.fixture
 def killed(lives: Lives, tmp_path: Path) -> Callable[..., Report]:
-    """`kill_at_random` of an agent in `agents.py`, with the rounds of `points`, or `times` and `seed`."""
+    """`kill_at_random` of an agent (`path.py:function`, or one of `agents.py`), with any of its options."""
 
     def kill(agent: str, *points: str, times: int = 1, seed: int = 1, **terms: Any) -> Report:
-        named = Agent(f"agents.py:{agent}", "_agent_agents", agent, str(AGENTS))
+        named = agent_of(agent if ":" in agent else f"{AGENTS}:{agent}")
         folder = tmp_path / f"kills-{len(list(tmp_path.iterdir()))}"
         stage = Stage(Terms(named, **terms), lives, folder)
         report = play(stage, [read(text) for text in points], times, seed, print)
