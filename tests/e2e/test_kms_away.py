@@ -14,6 +14,7 @@ from servers.ministack import Ministack
 from servers.proxy import Fault, FaultProxy
 
 from archiver import age, layout, records
+from archiver.archive import Given, Options, Source, archive
 from archiver.catalog import Catalog
 from archiver.claiming import claim, end_of
 from archiver.config import load
@@ -132,7 +133,7 @@ def test_it_is_sealed_to_the_others_and_marked(place: Place, note: Path, tmp_pat
 
 
 def test_kms_is_asked_once_for_all_that_is_saved_in_a_while(place: Place, note: Path) -> None:
-    place.line.script(AWAY)
+    place.line.script(Fault("refuse", status=500, code="InternalException", times=None))
     setup = place.opened()
     for text in ("one", "two"):
         note.write_text(text)
@@ -180,6 +181,7 @@ def test_verify_explains_it_until_a_rekey(place: Place, note: Path, tmp_path: Pa
     assert f"2 of 2 objects; 2 of them were sealed while KMS was away, and not to {place.arn}" in advice.note
     (looked,) = of_runs(place.opened(), RUN)
     assert "sealed while KMS was away" in looked.remarks
+    assert [head.missing for head in Catalog(place.opened()).heads()] == [(place.kms,)]
 
     assert done(place.opened()).rewritten == 2
     objects, advised = found_in(place, deep=deep)
@@ -189,6 +191,7 @@ def test_verify_explains_it_until_a_rekey(place: Place, note: Path, tmp_path: Pa
     assert advised == []
     (looked,) = of_runs(place.opened(), RUN)
     assert looked.remarks == ()
+    assert [head.missing for head in Catalog(place.opened()).heads()] == [()]
     restore(RUN, place.opened(files=False), into=tmp_path / "by-kms")
     assert done(place.opened()).rewritten == 0
 
@@ -216,16 +219,32 @@ def test_kms_goes_or_comes_while_a_checkpoint_is_saved(
 
 def test_the_time_of_writing_outlives_a_rekey(place: Place, note: Path) -> None:
     """The record gets the very recipients that its bundle had: only the note says that it is older."""
-    old = datetime(2026, 1, 1, tzinfo=UTC)
+    old, future = datetime(2026, 1, 1, tzinfo=UTC), datetime(2090, 1, 1, tzinfo=UTC)
     saved_away(place, note, Fault("reset before", skip=1, times=None))
     backdate(place.opened(), old, "records/", "bundles/")
     ops = SigningKey.generate()
-    both = replace(distrusting(place.opened(), old + timedelta(days=1), ops.public), signing_key=ops)
+    both = replace(distrusting(place.opened(), future, ops.public), signing_key=ops)
     assert done(both).rewritten == 1
     assert Catalog(both).chain(RUN).head.seal.recipients == (place.kms, place.ours)
-    unheard = distrusting(place.opened(), old + timedelta(days=1), None)
-    with pytest.raises(UntrustedWriterError):
-        Catalog(unheard).chain(RUN)
+    later = distrusting(place.opened(), future, ops.public, valid_from=old + timedelta(days=1))
+    with pytest.raises(UntrustedWriterError):  # as it was before it looked new
+        Catalog(later).chain(RUN)
+
+
+def test_a_bundle_that_has_expired_is_known_by_it_too(place: Place, note: Path) -> None:
+    old = datetime(2026, 1, 1, tzinfo=UTC)
+    given = Options(given=Given(run_id=RUN))
+    for _ in range(2):
+        place.line.script(Fault("reset before", skip=1, times=None))
+        archive(Source(paths=(note,)), place.opened(), options=given, now=lambda: old)
+        place.line.script()
+    setup = place.opened()
+    backdate(setup, old, "records/", "bundles/")
+    assert done(setup).rewritten == 2
+    first, _ = names(setup, layout.BUNDLES)
+    at(setup, first).unlink()
+    (gone,) = [one for one in verify(setup, RUN) if one.object == first]
+    assert gone.state == "expired"
 
 
 @pytest.mark.parametrize("how", ["added", "taken"])
