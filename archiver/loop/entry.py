@@ -57,6 +57,7 @@ class Opening:
         `StaleWriterError` where somebody else resumes the run at the same time.
         """
         setup, away = self._reached()
+        setup = replace(setup, without_kms=True)  # a loop cannot wait for it, and what is missing is marked
         opened = open_run(self.wanted, setup, away=away, now=datetime.now(UTC))
         return _begun(self, opened, setup)
 

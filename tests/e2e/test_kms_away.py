@@ -13,6 +13,7 @@ import pytest
 from servers.ministack import Ministack
 from servers.proxy import Fault, FaultProxy
 
+import archiver
 from archiver import age, layout, records
 from archiver.archive import Given, Options, Source, archive
 from archiver.catalog import Catalog
@@ -314,3 +315,24 @@ def test_other_objects_of_the_run_are_reached_likewise(place: Place) -> None:
         assert opened.read() == b""
     with pytest.raises(ArchiverError):
         replace(setup, recipients=setup.recipients[:1]).seal_to(RUN, "t", "effect")
+
+
+def test_a_loop_goes_on_without_kms_from_its_beginning_to_its_end(place: Place, tmp_path: Path) -> None:
+    """Checkpoints, claim, intent and outcome: all of it in the store, and nothing of it asks for more."""
+    place.line.script(AWAY)
+    for text in ("first", "second"):  # the second resumes the first, which has not finished
+        with archiver.run(RUN, setup=place.opened(without_kms=False)) as run:
+            run.checkpoint([{"role": "user", "content": text}], phase="built", milestone="build")
+            with run.effect("deploy", key=text) as effect:
+                effect.confirm("done")
+    place.line.script()
+    setup = place.opened()
+    links = Catalog(setup).chain(RUN).links
+    assert {link.record.kind for link in links} == {"checkpoint", "claim"}
+    assert {link.record.missing_recipients for link in links} == {(place.kms,)}
+    assert len(names(setup, layout.EFFECTS)) == 4
+    assert {keys_of(data) for data in sealed_objects(setup).values()} == {(place.ours,)}
+    assert broken(setup) == []
+    assert done(setup).rewritten == len(sealed_objects(setup))
+    alone = restore(RUN, place.opened(files=False), into=tmp_path / "by-kms")
+    assert [effect.status for effect in alone.state.effects] == ["confirmed"] * 2
