@@ -26,6 +26,14 @@ def runs(ctx: typer.Context, incomplete: str) -> list[str]:
         return []
 
 
+def spooled(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Ids of runs that wait on this machine, of whatever store."""
+    try:
+        return list(islice(_spooled(ctx, incomplete), _MOST))
+    except Exception:  # as above
+        return []
+
+
 def accepted(incomplete: str) -> list[str]:
     """Words of `--accept`."""
     return [word for word in _ACCEPTED if word.startswith(incomplete)]
@@ -49,3 +57,16 @@ def _runs(ctx: typer.Context, incomplete: str) -> Iterator[str]:
         if run is not None and run != last and run.startswith(incomplete) and run.isprintable():
             yield run
         last = run
+
+
+def _spooled(ctx: typer.Context, incomplete: str) -> Iterator[str]:
+    from archiver import layout
+    from archiver.cli.options import settings_of
+    from archiver.spool import disk, listing
+    from archiver.spool.spool import place
+
+    asked: dict[str, Any] = {**(ctx.parent.params if ctx.parent else {}), **ctx.params}
+    for folder in listing.spools(place(settings_of(asked.get("config")))):
+        for run in map(layout.decode_run, disk.names(folder)):
+            if run.startswith(incomplete) and run.isprintable():
+                yield run

@@ -12,15 +12,19 @@ from archiver.doctor.check import Check, failed, failure, ok, warning
 from archiver.errors import ArchiverError, AuditError, DamagedError, WitnessError
 from archiver.setup import contents, keys
 from archiver.setup.witnesses import witness_of
+from archiver.spool import listing
+from archiver.spool.spool import place
 from archiver.store import ObjectStore
+from archiver.witness import moment
 
 _FEW = 3
 
 
 def checks(settings: Settings, store: ObjectStore) -> Iterator[Check]:
-    """Whether the memory of this store's runs can be read, and the audit file can be written."""
+    """Whether the memory of this store's runs can be read, the audit file written, and nothing waits."""
     yield from _witness(settings, store)
     yield _audit(settings)
+    yield from _spool(settings, store)
 
 
 def _witness(settings: Settings, store: ObjectStore) -> Iterator[Check]:
@@ -47,6 +51,35 @@ def _witness(settings: Settings, store: ObjectStore) -> Iterator[Check]:
     if not broken:
         runs = f"{len(known)} run{'' if len(known) == 1 else 's'}"
         yield ok(name, f"remembers {runs} of this store, and all of it can be read")
+
+
+def _spool(settings: Settings, store: ObjectStore) -> Iterator[Check]:
+    name = "spool"
+    try:
+        mine = settings.store.id or contents.store_id(store)
+    except ArchiverError:
+        return  # as above
+    try:
+        found = list(listing.listed(place(settings), mine))
+    except ArchiverError as error:
+        yield failed(name, error)
+        return
+    waiting = [one for one in found if one.waits]
+    forks = [one for one in found if one.state == "fork"]
+    said = []
+    if waiting:
+        oldest = min(one.at for one in waiting)
+        said.append(f"{len(waiting)} sealed on this machine and not in the store, since {moment(oldest)}")
+    if forks:
+        said.append(f"{len(forks)} lost their number to another writer and are kept as forks")
+    if said:
+        yield warning(
+            name,
+            "; ".join(said),
+            "`archiver sync --list` shows it, and `archiver sync` delivers what waits; so does its run",
+        )
+    else:
+        yield ok(name, "nothing waits on this machine for the store")
 
 
 def _audit(settings: Settings) -> Check:

@@ -146,10 +146,12 @@ def remove(path: Path, trash: Path) -> None:
 
 
 def size_of(folder: Path) -> int:
-    """Bytes of all files below; what vanishes meanwhile counts nothing."""
+    """Bytes of all files below, but for what is being made; what vanishes meanwhile counts nothing."""
     total = 0
     with suppress(FileNotFoundError), os.scandir(folder) as found:
         for item in found:
+            if item.name.startswith("."):
+                continue
             with suppress(FileNotFoundError):
                 if item.is_dir(follow_symlinks=False):
                     total += size_of(Path(item.path))

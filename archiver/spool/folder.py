@@ -48,7 +48,7 @@ class RunFolder:
         self.path = path
         self.run = run
         self._store = store
-        self._entries, self._effects, self._forks = path / "entries", path / "effects", path / "forks"
+        self._entries, self.effects_path, self._forks = path / "entries", path / "effects", path / "forks"
         self._tmp = path / ".tmp"
 
     @property
@@ -57,7 +57,7 @@ class RunFolder:
 
     @property
     def holds_something(self) -> bool:
-        parts = (self._entries, self._effects, self._forks)
+        parts = (self._entries, self.effects_path, self._forks)
         return self.exists and any(disk.names(part) for part in parts)
 
     def waiting(self) -> tuple[int, datetime | None]:
@@ -120,10 +120,13 @@ class RunFolder:
 
     def entry(self, seq: int) -> Entry:
         """Raises what `entry.load` does."""
-        path = self._entries / f"{seq:08d}"
+        path = self.entry_path(seq)
         if not disk.is_folder(path):
             raise DamagedError(f"{path} is not the folder of an entry", remedy=REMEDY)
         return load(path, self._store, self.run)
+
+    def entry_path(self, seq: int) -> Path:
+        return self._entries / f"{seq:08d}"
 
     def entries(self) -> list[Entry]:
         return [self.entry(seq) for seq in self.numbers()]
@@ -148,7 +151,7 @@ class RunFolder:
         `skip` makes the room that it takes by the rules, once it is certain that the disk has it.
         """
         staged = self._tmp / secrets.token_hex(8)
-        target = self._entries / f"{meta.seq:08d}"
+        target = self.entry_path(meta.seq)
         at, moved = staged, False
         try:
             staged.mkdir(mode=0o700)
@@ -198,16 +201,18 @@ class RunFolder:
         return Entry(entry.folder, entry.meta, state)
 
     def retire(self) -> None:
-        """Remove what is delivered; of a run that goes on the newest stays, and the newest with a bundle."""
+        """Remove what is delivered; of a run that goes on what is needed to go on without the store stays.
+
+        That is the newest with a bundle, and what came after it.
+        """
         numbers = self.numbers()
         delivered = list(takewhile(lambda entry: entry.delivered, map(self.entry, numbers)))
-        kept: set[int] = set()
+        kept = 0
         if not (self._is_finished() and len(delivered) == len(numbers)):
-            kept.update(entry.seq for entry in delivered[-1:])
-            kept.update([entry.seq for entry in delivered if entry.bundle is not None][-1:])
-        for entry in delivered:
-            if entry.seq not in kept:
-                disk.remove(entry.folder, self._tmp)
+            from_end = [entry.bundle is not None for entry in reversed(delivered)]
+            kept = from_end.index(True) + 1 if True in from_end else min(1, len(delivered))
+        for entry in delivered[: len(delivered) - kept]:
+            disk.remove(entry.folder, self._tmp)
 
     def finish(self) -> None:
         """Keep nothing any more of what is delivered; the folder goes when nothing is left in it."""
@@ -220,10 +225,10 @@ class RunFolder:
         """Remove the folder of a finished run in which nothing is left."""
         if not self._is_finished():
             return
-        for folder in (self._entries, self._effects, self._forks):
+        for folder in (self._entries, self.effects_path, self._forks):
             if disk.names(folder):
                 return
-        for folder in (self._entries, self._effects, self._forks, self._tmp):
+        for folder in (self._entries, self.effects_path, self._forks, self._tmp):
             with suppress(OSError):
                 folder.rmdir()
         for name in (_FINISHED, ".delivery", ".lock"):
@@ -242,7 +247,7 @@ class RunFolder:
         moved = []
         for one in reversed([one for one in self.numbers() if one >= seq]):
             target = self._forks / f"{one:08d}-{secrets.token_hex(4)}"
-            (self._entries / f"{one:08d}").rename(target)
+            self.entry_path(one).rename(target)
             moved.append(target)
         for folder in (self._forks, self._entries):
             fsync_folder(folder)
@@ -268,17 +273,17 @@ class RunFolder:
 
     def effects(self) -> list[str]:
         """File names, sorted."""
-        with disk.translated(self._effects):
-            return [name for name in disk.names(self._effects) if name.endswith(".age")]
+        with disk.translated(self.effects_path):
+            return [name for name in disk.names(self.effects_path) if name.endswith(".age")]
 
     def read_effect(self, name: str) -> bytes:
-        with disk.translated(self._effects):
-            return disk.read(self._effects / name, MAX_EFFECT)
+        with disk.translated(self.effects_path):
+            return disk.read(self.effects_path / name, MAX_EFFECT)
 
     def put_effect(self, name: str, sealed: bytes) -> None:
         """`AlreadyExistsError` where another object has the name."""
-        disk.make_folder(self._effects)
-        target = self._effects / name
+        disk.make_folder(self.effects_path)
+        target = self.effects_path / name
         if os.path.lexists(target):
             if disk.read(target, MAX_EFFECT) == sealed:
                 return
@@ -289,18 +294,18 @@ class RunFolder:
         new = self._tmp / secrets.token_hex(8)
         disk.write(new, sealed)
         new.rename(target)
-        fsync_folder(self._effects)
+        fsync_folder(self.effects_path)
 
     def drop_effect(self, name: str) -> None:
-        (self._effects / name).unlink(missing_ok=True)
-        fsync_folder(self._effects)
+        (self.effects_path / name).unlink(missing_ok=True)
+        fsync_folder(self.effects_path)
 
     def effect_aside(self, name: str) -> Path:
         """Keep the object among the forks."""
         disk.make_folder(self._forks)
         target = self._forks / f"effect-{secrets.token_hex(4)}-{name}"
-        (self._effects / name).rename(target)
-        for folder in (self._forks, self._effects):
+        (self.effects_path / name).rename(target)
+        for folder in (self._forks, self.effects_path):
             fsync_folder(folder)
         return target
 

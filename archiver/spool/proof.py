@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from archiver import age, rollback
@@ -27,47 +27,43 @@ class Proven:
     checkpoint: Record | None
 
 
-def prove(entries: list[Entry], run: str, setup: Setup) -> Proven | None:
+def prove(entries: Sequence[Entry], run: str, setup: Setup) -> Proven | None:
     """None where the spool does not lead without a gap to or on from what the witness has seen.
 
     Raises what opening a record raises, and what the witness does.
     """
-    if not entries or setup.witness is None or not _is_chain(entries):
+    chain = _newest_chain(entries)
+    if not chain or setup.witness is None or not _continues(chain, rollback.look(run, setup).seen):
         return None
-    if not _continues(entries, rollback.look(run, setup).seen):
-        return None
-    bundles = [entry for entry in entries if entry.bundle is not None]
-    checkpoint = opened(bundles[-1], setup) if bundles else None
-    if checkpoint is not None and not _has_bundle(bundles[-1], checkpoint):
-        return None
-    head = checkpoint if bundles and bundles[-1] == entries[-1] and checkpoint else opened(entries[-1], setup)
-    if head.previous != entries[-1].meta.previous:
-        return None
-    return Proven(head, entries[-1].sha256, checkpoint)
+    head = opened(chain[-1], setup)
+    checkpoint = None
+    if (holder := next((entry for entry in reversed(chain) if entry.bundle is not None), None)) is not None:
+        checkpoint = head if holder is chain[-1] else opened(holder, setup)
+        if not _has_bundle(holder, checkpoint):
+            return None
+    return Proven(head, chain[-1].sha256, checkpoint)
 
 
-def _is_chain(entries: list[Entry]) -> bool:
-    """Whether each follows the one before; the oldest may be kept for its bundle alone."""
-    newest = [entry for entry in entries if not entry.delivered]
-    kept = [entry for entry in entries if entry.delivered]
-    chain = (*kept[-1:], *newest)
-    return all(
-        entry.seq == before.seq + 1 and entry.meta.previous in before.digests
-        for before, entry in pairwise(chain)
-    )
+def _newest_chain(entries: Sequence[Entry]) -> list[Entry]:
+    """The entries from the newest back to the first that follows none here; none where one is missing."""
+    chain: list[Entry] = []
+    for entry in reversed(entries):
+        if chain and (entry.seq + 1 != chain[0].seq or chain[0].meta.previous not in entry.digests):
+            return []
+        chain.insert(0, entry)
+        if not entry.meta.joined:
+            return chain
+    # What came before the oldest one went when it was delivered, or it is missing.
+    return chain if chain and chain[0].delivered else []
 
 
-def _continues(entries: list[Entry], seen: Seen | None) -> bool:
-    first, head = entries[0], entries[-1]
+def _continues(chain: Sequence[Entry], seen: Seen | None) -> bool:
+    first, head = chain[0], chain[-1]
     if seen is None:
         return first.seq == 1 and not first.delivered
-    if seen.seq > head.seq:
-        return False
-    at = {entry.seq: entry for entry in entries}
-    if seen.seq in at:
-        return at[seen.seq].sha256 == seen.sha256
-    after = at.get(seen.seq + 1)
-    return after is not None and after.meta.previous == seen.sha256
+    if first.seq <= seen.seq <= head.seq:
+        return seen.sha256 in chain[seen.seq - first.seq].digests
+    return seen.seq == first.seq - 1 and seen.sha256 == first.meta.previous
 
 
 def _has_bundle(entry: Entry, record: Record) -> bool:

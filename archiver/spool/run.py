@@ -155,6 +155,7 @@ class RunSpool:
 
     def finish(self) -> None:
         """The run is over: once all of it is delivered nothing of it is kept here, but for forks."""
+        self._last = None
         if self._folder.exists:
             with self._folder.changing():
                 self._folder.finish()
