@@ -33,6 +33,7 @@ from archiver.cli.scan import scan
 from archiver.cli.schema import schema
 from archiver.cli.show import show
 from archiver.cli.stats import stats
+from archiver.cli.sync import sync
 from archiver.cli.verify import verify
 from archiver.cli.witness import witness_forget, witness_list
 from archiver.errors import UsageError
@@ -53,6 +54,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "show": show,
     "restore": restore,
     "verify": verify,
+    "sync": sync,
     "stats": stats,
     "check": check,
     "repair": repair,
