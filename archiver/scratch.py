@@ -88,9 +88,7 @@ class Scratch:
         try:
             _remove_abandoned(place)
             self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
-            self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
-            (self.path / _MARK).write_bytes(_MARK_TEXT)
+            self._lock = _marked(self.path)
         except OSError as error:
             other = "choose another folder" if parent else "set TMPDIR to a folder that can be written"
             raise InputNotFoundError(
@@ -122,6 +120,19 @@ class Scratch:
         with suppress(OSError):
             _remove(self.path)
         os.close(self._lock)
+
+
+def _marked(folder: Path) -> int:
+    """Lock and mark a new folder; gives the handle of the lock. Where that fails nothing is left."""
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        (folder / _MARK).write_bytes(_MARK_TEXT)
+    except OSError:
+        os.close(lock)
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return lock
 
 
 def _remove_abandoned(place: Path) -> None:

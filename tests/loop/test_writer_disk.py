@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from archiver.config import load
 from archiver.errors import AlreadyExistsError, StaleWriterError, StoreFullError, StoreUnreachableError
 from archiver.loop.writer import Writer
-from archiver.setup import Setup
+from archiver.setup import Setup, open_setup
 from archiver.spool import RunSpool, open_spool
 from loop.writing import Gate, gated, notes, snapshot, writer
 
@@ -156,3 +160,36 @@ def test_a_record_of_somebody_else_is_not_taken_for_the_own(
     assert not taken.ticket.wait(10, stored=True)
     with pytest.raises(StaleWriterError):
         one.flush()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", place], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("a small tmpfs cannot be mounted here")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def test_a_disk_that_is_really_full(config: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scratch files and the spool lie on it; what was there before stays whole."""
+    monkeypatch.setenv("ARCHIVER_RUN__SPOOL", str(small_disk / "spool"))
+    setup = open_setup(load(config), need="write")
+    through, gate = gated(setup)
+    gate.error = StoreUnreachableError("no route")
+    one = writer(through)
+    assert one.save(snapshot("spooled", plain=False))
+    with (small_disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
+        while filler.write(bytes(4096)):
+            pass
+    one.submit(waiting := snapshot("waiting", plain=False))
+    assert not waiting.ticket.wait(0.3)
+    gate.error = None
+    assert one.flush()
+    assert one.save(snapshot("direct"), stored=True)
+    (small_disk / "filler").unlink()
+    assert one.save(snapshot("spooled again"), stored=True)
+    assert one.close()
+    assert notes(setup) == ["spooled", "waiting", "direct", "spooled again"]
