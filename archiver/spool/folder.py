@@ -206,7 +206,9 @@ class RunFolder:
         That is the newest with a bundle, and what came after it.
         """
         numbers = self.numbers()
-        delivered = list(takewhile(lambda entry: entry.delivered, map(self.entry, numbers)))
+        delivered: list[Entry] = []
+        with suppress(DamagedError):  # whoever delivers it next says so
+            delivered.extend(takewhile(lambda entry: entry.delivered, map(self.entry, numbers)))
         kept = 0
         if not (self._is_finished() and len(delivered) == len(numbers)):
             from_end = [entry.bundle is not None for entry in reversed(delivered)]
