@@ -18,9 +18,28 @@ class ArchiverError(Exception):
 
     def __init__(self, message: str, *, remedy: str | None = None) -> None:
         super().__init__(message)
+        self._remedy: str | None = None
         self.remedy = remedy or self.usual_remedy
         self.details: dict[str, object] = {}
         """The same as data, for programs that decide what to do: values that JSON has."""
+
+    @property
+    def remedy(self) -> str | None:
+        """What to do next; a traceback shows it too."""
+        return self._remedy
+
+    @remedy.setter
+    def remedy(self, remedy: str | None) -> None:
+        notes: list[str] = getattr(self, "__notes__", [])
+        if self._remedy is not None and (old := _note(self._remedy)) in notes:
+            notes.remove(old)
+        self._remedy = remedy
+        if remedy is not None:
+            self.add_note(_note(remedy))
+
+
+def _note(remedy: str) -> str:
+    return f"next: {remedy}"
 
 
 # --- 2: the call or its input has to change -----------------------------------------------------------------

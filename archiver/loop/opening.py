@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import logging
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -14,8 +15,10 @@ from archiver import gate, layout, position, restore, saved, withheld
 from archiver.errors import (
     AWAY,
     ArchiverError,
+    NeedsDecisionError,
     NoSuchRunError,
     RefusedError,
+    StaleCheckpointError,
     StaleWriterError,
     StoreUnreachableError,
     UsageError,
@@ -124,7 +127,7 @@ class _Opening:
         except StaleWriterError as error:
             log.warning("%s; it is kept in the spool as a fork, and the run goes on from the store", error)
         try:
-            with Scratch() as scratch:
+            with Scratch() as scratch, _advising():
                 restored = restore.restore(
                     self._wanted.run,
                     self._setup,
@@ -231,6 +234,19 @@ class _Opening:
 
     def _new(self) -> State:
         return State(run_id=self._wanted.run, task_id=self._wanted.task, created_at=self._now)
+
+
+@contextmanager
+def _advising() -> Iterator[None]:
+    """What stands against a restore is accepted by an argument here, where the advice is for a command."""
+    try:
+        yield
+    except (StaleCheckpointError, NeedsDecisionError) as error:
+        blockers = error.details.get("blockers")
+        words = [one["accept"] for one in blockers] if isinstance(blockers, list) else []
+        if words := [word for word in words if word != gate.EFFECTS]:
+            error.remedy = f"{error.remedy}; in a program: archiver.run(…, accept={words})"
+        raise
 
 
 def _current(wanted: Wanted, setup: Setup) -> Current:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -357,3 +358,15 @@ def test_what_a_session_came_to_is_written_down(setup: Setup, reopen: Callable[[
     assert (said.sessions, said.steps_replayed, said.duplicates_prevented, said.failed) == (2, 1, 1, 0)
     assert said.create.count == found.sums.records["checkpoint"] == 3
     assert said.restore.count == found.sums.records["claim"] == 1
+
+
+def test_a_changed_world_says_how_to_go_on_in_a_program(setup: Setup, reopen: Callable[[], Setup]) -> None:
+    with archiver.run("t", setup=setup, policy=ALWAYS, harness="h 1") as run:
+        run.checkpoint(TALK)
+    with pytest.raises(archiver.StaleCheckpointError) as caught:
+        opened(reopen(), "t", harness="h 2")
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "next: " in shown
+    assert "archiver.run(…, accept=['harness'])" in shown
+    with archiver.run("t", setup=reopen(), harness="h 2", accept=["harness"]) as run:
+        assert run.messages == TALK
