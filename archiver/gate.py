@@ -32,9 +32,15 @@ _REMEDY = (
 )
 
 
-def blockers(record: Record, *, accepted: bool, decided: Collection[str] = ()) -> Iterator[Blocker]:
-    """What stands against going on, unless `accepted`; names in `decided` have been decided on."""
-    left = [key for key in record.effects.undecided if name_of(key) not in decided]
+def blockers(
+    record: Record, *, accepted: bool, decided: Collection[str] = (), begun: Iterable[str] = ()
+) -> Iterator[Blocker]:
+    """What stands against going on, unless `accepted`.
+
+    Names in `decided` have been decided on; `begun` are keys of what was begun since the record was made.
+    """
+    named = dict.fromkeys((*record.effects.undecided, *begun))
+    left = [key for key in named if name_of(key) not in decided]
     if left and not accepted:
         counts = record.effects
         more = len(counts.undecided) >= _MOST_TOLD and may_hide(record)

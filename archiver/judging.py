@@ -40,13 +40,15 @@ def judge(
     standing: Standing = Standing(),  # noqa: B008 - frozen and without state
     accept: Collection[str] = (),
     decided: Collection[str] = (),
+    begun: Collection[str] = (),
     network: bool = False,
     current: freshness.Current | None = None,
     now: datetime,
 ) -> RestoreReport:
     """What is known of the checkpoint before its bundle is opened.
 
-    `decided` are the names of effects that somebody has decided on; `network` lets probes ask the hosts that
+    `decided` are the names of effects that somebody has decided on, `begun` the keys of those that the ledger
+    has besides; `network` lets probes ask the hosts that
     the settings list; `current` is what the run is going to go on with, else what the settings say.
     """
     context = _world(record, setup, network, current, now)
@@ -68,7 +70,7 @@ def judge(
         for v in fresh.verdicts
         if v.probe in fresh.blockers
     ]
-    blockers += gate.blockers(record, accepted=gate.EFFECTS in accept, decided=decided)
+    blockers += gate.blockers(record, accepted=gate.EFFECTS in accept, decided=decided, begun=begun)
     lost = choosing.lost(chain, record, setup)
     return RestoreReport(
         run=chain.run,

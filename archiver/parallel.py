@@ -56,7 +56,7 @@ def in_order(
         line.end(patience)
 
 
-def in_time(work: Callable[[], Result], patience: float) -> Result:
+def in_time(work: Callable[[], Result], patience: float, *, name: str = "archiver-in-time") -> Result:
     """What `work` gives or raises, in a thread of its own; `StoreUnreachableError` after `patience` seconds.
 
     For a store or a key service that may hang through all its attempts. What was begun goes on as long as the
@@ -70,7 +70,7 @@ def in_time(work: Callable[[], Result], patience: float) -> Result:
         except BaseException as error:
             coming.set_exception(error)
 
-    thread = threading.Thread(target=labour, name="archiver-in-time", daemon=True)
+    thread = threading.Thread(target=labour, name=name, daemon=True)
     thread.start()
     thread.join(patience)
     if not coming.done():

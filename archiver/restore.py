@@ -21,6 +21,7 @@ from archiver import (
     gate,
     handover,
     judging,
+    ledger,
     saved,
     taking_over,
     target,
@@ -28,7 +29,6 @@ from archiver import (
 )
 from archiver.catalog import Catalog
 from archiver.deciding import Outcome
-from archiver.effect_names import name_of
 from archiver.errors import ArchiveFormatError, ArchiverError, StaleCheckpointError
 from archiver.freshness import Current
 from archiver.model import Checkpoint, Transcript
@@ -66,8 +66,12 @@ def plan(
     of the report.
     """
     now, resolve = now or datetime.now(UTC), deciding.by_name(resolve or {})
-    report = _planned(run, setup, at, previous, accept, resolve, network, current, now).report
-    hints = (*_not_sure(resolve, report), *gate.hidden(report.record, bool(report.replaced_before)))
+    planned = _planned(run, setup, at, previous, accept, resolve, network, current, now)
+    report = planned.report
+    hints = (
+        *_not_sure(resolve, planned.undecided),
+        *gate.hidden(report.record, bool(report.replaced_before)),
+    )
     return report.model_copy(update={"warnings": (*report.warnings, *hints)})
 
 
@@ -91,12 +95,13 @@ def _planned(
         bundles.check_present(record, setup)
     end = claiming.end_of(chain, record, catalog)
     reason, new = taking_over.words(resolve, setup.why, setup, now)
-    past = deciding.latest(end.decisions())
-    undecided = tuple(dict.fromkeys(map(name_of, record.effects.undecided)))
+    entries = ledger.known(run, setup)
+    past = ledger.unspent(deciding.latest(end.decisions()), entries)
+    undecided = taking_over.undecided(record, entries)
     if not gate.may_hide(record):
         deciding.check_names(resolve, undecided, deciding.about(past, undecided))
     decisions = (*deciding.about(past, undecided), *new)
-    decided = {decision.effect for decision in decisions}
+    decided = {*ledger.happened(entries), *(decision.effect for decision in decisions)}
     report = judging.judge(
         chain,
         record,
@@ -104,6 +109,7 @@ def _planned(
         standing=standing,
         accept=accept,
         decided=decided,
+        begun=ledger.begun(entries),
         network=network,
         current=current,
         now=now,
@@ -118,7 +124,7 @@ def _planned(
             "warnings": (*report.warnings, *end.warnings()),
         }
     )
-    return Planned(report, end, past, new)
+    return Planned(report, end, past, new, entries)
 
 
 @telemetry.span("archiver.restore")
@@ -150,7 +156,7 @@ def restore(
     progress, now, resolve = progress or Silent(), now or datetime.now(UTC), deciding.by_name(resolve or {})
     planned = _planned(run, setup, at, previous, accept, resolve, True, current, now)
     report = planned.report
-    unlisted = set(resolve) - {name_of(key) for key in report.record.effects.undecided}
+    unlisted = set(resolve).difference(planned.undecided)
     with _noted(report, setup):
         judging.refuse(report, but=gate.EFFECTS if unlisted else "")  # those are looked for in the bundle
     if claim:
@@ -160,6 +166,7 @@ def restore(
         with choosing.advising(report.record, setup):
             found = saved.fetch(report.record, setup, unpacked, progress)
         checkpoint, repairs = _repaired(found.checkpoint, scratch)
+        checkpoint = taking_over.with_ledger(checkpoint, planned.entries)
         checkpoint, decisions = taking_over.decide(checkpoint, planned, resolve)
         if claim or gate.EFFECTS not in accept:
             gate.refuse_undecided(checkpoint)
@@ -197,9 +204,8 @@ def _noted(report: Report, setup: Setup) -> Iterator[None]:
         raise
 
 
-def _not_sure(resolve: Mapping[str, Outcome], report: Report) -> Iterator[str]:
+def _not_sure(resolve: Mapping[str, Outcome], undecided: Collection[str]) -> Iterator[str]:
     """What a plan cannot tell of decisions, because the bundle has to be opened for it."""
-    undecided = {name_of(key) for key in report.record.effects.undecided}
     for name in resolve:
         if name not in undecided:
             yield f"whether effect {gate.told([name])} is to be decided on is known once the bundle is open"

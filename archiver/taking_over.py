@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from archiver import audit, claiming, deciding, gate, telemetry, withheld
+from archiver import audit, claiming, deciding, gate, ledger, telemetry, withheld
 from archiver.claiming import End
 from archiver.deciding import Outcome
 from archiver.effect_names import name_of
 from archiver.errors import NeedsDecisionError, RefusedError, UsageError
 from archiver.gate import Effects
 from archiver.model import Checkpoint, Effect
+from archiver.model.effect_entry import EffectEntry
 from archiver.model.record import Decision, Record
 from archiver.model.report import RestoreReport
 from archiver.record_of import effect_counts
@@ -32,6 +33,20 @@ class Planned:
     past: tuple[Decision, ...]
     """What claims before said of effects, the last word on each."""
     new: tuple[Decision, ...]
+    entries: tuple[EffectEntry, ...] = ()
+    """What the ledger had of the run."""
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """Names of effects that the record or the ledger say are to be decided on."""
+        return undecided(self.report.record, self.entries)
+
+
+def undecided(record: Record, entries: Iterable[EffectEntry]) -> tuple[str, ...]:
+    """The same of any record. What the ledger says happened needs no decision."""
+    entries = tuple(entries)
+    names = dict.fromkeys(map(name_of, (*record.effects.undecided, *ledger.begun(entries))))
+    return tuple(name for name in names if name not in ledger.happened(entries))
 
 
 Check = Callable[[Effect], "Outcome | None"]
@@ -102,6 +117,13 @@ class Taking:
             now=self._now,
         )
         _measured(self._planned.report.record)
+        known = set(ledger.begun(self._planned.entries))
+        entries = ledger.known(self._checkpoint.run_id, self._setup)
+        if more := [key for key in ledger.begun(entries) if key not in known]:
+            said = (
+                "while the run was taken over these effects were begun, and the folder does not have them: "
+            )
+            self.warnings += (f"{said}{gate.told(more)}; restore again before anything acts",)
 
 
 @telemetry.span("archiver.resume")
@@ -116,7 +138,11 @@ def resume(
     check: Check | None,
     now: datetime,
 ) -> Resumed:
-    """Decide on what is undecided in `state`, then claim the run."""
+    """Decide on what is undecided in `state`, then claim the run, then look what was begun meanwhile.
+
+    Whoever wrote the run before records an intent first and looks for a claim after, so at least one of the
+    two sees the other.
+    """
     because = because or setup.why
     end, resolve = planned.end, deciding.by_name(resolve)
     deciding.check_words(resolve, because)
@@ -140,7 +166,21 @@ def resume(
         report.record, end, setup, effects=effect_counts(state), decisions=(*planned.new, *made), now=now
     )
     _measured(report.record)
-    return Resumed(state, claimed.seq, (*report.decisions, *made), (*said, *warnings))
+    decisions = (*report.decisions, *made)
+    state = with_ledger(state, ledger.known(state.run_id, setup), decisions)
+    gate.refuse_undecided(state)
+    return Resumed(state, claimed.seq, decisions, (*said, *warnings))
+
+
+def with_ledger(
+    state: Checkpoint, entries: Iterable[EffectEntry], decisions: Iterable[Decision] = ()
+) -> Checkpoint:
+    """The checkpoint with what the ledger knows of effects besides, and decisions that are made."""
+    entries = tuple(entries)
+    if not entries:
+        return state
+    effects = ledger.merged(state.effects, entries, decisions)
+    return withheld.without_replay(state.model_copy(update={"effects": effects}))
 
 
 def _measured(record: Record) -> None:

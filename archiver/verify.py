@@ -18,8 +18,11 @@ from archiver.errors import (
     NoSuchRunError,
     RecipientMismatchError,
 )
+from archiver.gate import told
 from archiver.gone import Gone
+from archiver.ledger import Reading
 from archiver.model import utc_text
+from archiver.model.effect_entry import EffectEntry
 from archiver.model.record import Record
 from archiver.notes import Notes
 from archiver.parallel import in_order
@@ -113,9 +116,10 @@ class _Look:
         self._one_by_one = Catalog(setup, workers=1)
 
     def one(self, run: str) -> Iterator[Finding]:
-        """The findings of one run, of the notes about it and of its audit."""
+        """The findings of one run, of its effects, of the notes about it and of its audit."""
         yield from self._run(run, self._catalog, only=True)
         yield from self._memory(run)
+        yield from _effects(run, self._setup, self._catalog.notes)
         yield from _notes(run, self._catalog.notes)
         yield from _audit(run, self._setup)
 
@@ -194,9 +198,10 @@ class _Look:
         sizes = {info.name: info.size for info in self._setup.store.list(layout.bundles_prefix(run))}
         gone = Gone(beginning.links, self._setup, catalog.notes, self._now)
         for link in beginning.links:
-            seals.append((link.record, link.seal))
-            yield _compared(link, link.info.name, link.seal, catalog.notes, f"signed by {link.writer}")
-            bundle = link.record.bundle
+            record = link.record
+            seals.append((record, link.seal))
+            yield _compared(record, link.info.name, link.seal, catalog.notes, f"signed by {link.writer}")
+            bundle = record.bundle
             if bundle is not None:
                 yield self._bundle(link, bundle.name, sizes.pop(bundle.name, None), gone, seals)
         for name in sizes:
@@ -242,7 +247,7 @@ class _Look:
             return Finding(name, record.run, record.seq, note=note, state="warning"), None
         except ArchiverError as error:
             return Finding(name, record.run, record.seq, error=error), None
-        return _compared(link, name, seal, self._catalog.notes, _PRESENT), seal
+        return _compared(record, name, seal, self._catalog.notes, _PRESENT), seal
 
     def _open(self, link: Entry, name: str) -> tuple[Finding, Seal | None]:
         """What is found in a bundle, and whom it is sealed to if it can be opened."""
@@ -253,7 +258,7 @@ class _Look:
             seal = bundles.seal(record, self._setup)
         except ArchiverError as error:
             return Finding(name, record.run, record.seq, error=error), None
-        return _compared(link, name, seal, self._catalog.notes, "opened"), seal
+        return _compared(record, name, seal, self._catalog.notes, "opened"), seal
 
 
 def _remarks(run: str, remarks: tuple[str, ...], links: tuple[Entry, ...]) -> Iterator[Finding]:
@@ -264,29 +269,29 @@ def _remarks(run: str, remarks: tuple[str, ...], links: tuple[Entry, ...]) -> It
             yield Finding(link.info.name, run, link.record.seq, note=remark, state="warning", again=True)
 
 
-def _compared(entry: Entry, name: str, seal: Seal, notes: Notes, note: str) -> Finding:
+def _compared(record: Record | EffectEntry, name: str, seal: Seal, notes: Notes, note: str) -> Finding:
     """The finding of an object that is whole: is it sealed to those to whom its writer sealed it?"""
-    record = entry.record
+    run, seq = record.run, record.seq if isinstance(record, Record) else None
     marked = seal.is_for(record.recipients, record.missing_recipients)
     lacking = seal.lacks(record.missing_recipients)
     if marked and lacking:
         note += f"; sealed while KMS was away, and not to {', '.join(lacking)}"
-        return Finding(name, record.run, record.seq, note=note)
+        return Finding(name, run, seq, note=note)
     if seal.is_for(record.recipients):
-        return Finding(name, record.run, record.seq, note=note)
+        return Finding(name, run, seq, note=note)
     try:
-        by = notes.explains(record.run, name, seal)
-        doubtful = any(one.error for one in notes.examined(record.run))
+        by = notes.explains(run, name, seal)
+        doubtful = any(one.error for one in notes.examined(run))
     except ArchiverError as error:
-        return Finding(name, record.run, record.seq, error=error)
+        return Finding(name, run, seq, error=error)
     if by is not None:
         note += f"; rekeyed at {utc_text(by.note.at)} by {by.administrator}"
     if by is not None or marked:  # marked, and sealed to them: KMS came back while the checkpoint was saved
-        return Finding(name, record.run, record.seq, note=note)
-    return Finding(name, record.run, record.seq, error=_mismatch(name, seal, record, doubtful))
+        return Finding(name, run, seq, note=note)
+    return Finding(name, run, seq, error=_mismatch(name, seal, record, doubtful))
 
 
-def _mismatch(name: str, seal: Seal, record: Record, doubtful: bool) -> RecipientMismatchError:
+def _mismatch(name: str, seal: Seal, record: Record | EffectEntry, doubtful: bool) -> RecipientMismatchError:
     said = (
         "there is none" if not doubtful else "there are notes that are not believed, see what is said of them"
     )
@@ -324,6 +329,21 @@ def _notes(run: str, notes: Notes) -> Iterator[Finding]:
             yield Finding(one.name, run, error=one.error)
 
 
+def _effects(run: str, setup: Setup, notes: Notes) -> Iterator[Finding]:
+    """What the ledger has of the run: each intent and outcome is opened, and its writer judged."""
+    try:
+        for one in Reading(setup, notes).of(run):
+            if one.entry is None or one.seal is None:
+                yield Finding(one.name, run, error=one.error)
+                continue
+            note = f"{one.entry.part} of effect {told([one.entry.key])}, signed by {one.signer}"
+            yield _compared(one.entry, one.name, one.seal, notes, note)
+            for remark in one.remarks:
+                yield Finding(one.name, run, note=remark, state="warning", again=True)
+    except ArchiverError as error:
+        yield Finding(layout.effects_prefix(run), run, error=error)
+
+
 def _audit(run: str, setup: Setup) -> Iterator[Finding]:
     """What somebody signed of what they did with the run."""
     try:
@@ -348,14 +368,17 @@ def _advice(run: str, seals: list[tuple[Record, Seal]], setup: Setup) -> Iterato
 
 
 def _others(setup: Setup, newest: dict[str, int], notes: Notes) -> Iterator[Finding]:
-    """Objects that no part of this product makes, notes, audit, bundles without records, hints to none."""
-    noted = audited = None
+    """Objects that no part of this product makes, effects, notes, audit, and what no record is behind."""
+    acted = noted = audited = None
     for info in setup.store.list():
         try:
             name = layout.parse(info.name)
         except InvalidNameError as error:
             yield Finding(info.name, error=error)
             continue
+        if name.kind == "effect" and name.run != acted and not layout.is_probe(info.name):
+            acted = name.run
+            yield from _effects(acted or "", setup, notes)
         if name.kind == "note" and name.run is not None and name.run != noted:
             noted = name.run
             yield from _notes(noted, notes)

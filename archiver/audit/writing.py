@@ -205,7 +205,7 @@ def _put(setup: Setup, act: Act) -> tuple[str, ...]:
         return ()
     try:
         _refuse_evidence(setup.store.url)
-        in_time(lambda: _object(setup, act, opened), WAIT)
+        in_time(lambda: _object(setup, act, opened), WAIT, name="audit")
     except ArchiverError as error:
         why = "this role may not write to the store" if isinstance(error, StoreDeniedError) else str(error)
         said = (f"audit: local only, because {why}",) if why != session.local_only else ()

@@ -12,6 +12,7 @@ from archiver.audit import entries
 from archiver.catalog import Beginning, Catalog, Entry
 from archiver.errors import ArchiverError, BundleExpiredError, DigestMismatchError, InvalidNameError
 from archiver.export.copying import OBJECTS
+from archiver.ledger import Reading
 from archiver.model.export import ExportedObject
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class _Judge:
             self.chain, self.said = type(beginning.error).__name__, str(beginning.error)
             self.codes.add(beginning.error.exit_code)
         self._take(beginning)
+        self._verdicts |= dict(self._effects())
         self._verdicts |= dict(self._notes())
         self._verdicts |= dict(self._audit())
 
@@ -114,8 +116,6 @@ class _Judge:
                 return Verdict(self._catalog.read(self._run, parsed.seq or 0).writer)
             if parsed.kind == "bundle":
                 return self._bundle(name)
-            if parsed.kind == "effect":
-                return self._effect(name)
         except ArchiverError as error:
             return Verdict(error=error.with_traceback(None))
         return None
@@ -132,16 +132,12 @@ class _Judge:
                 raise DigestMismatchError(f"{name} is not the bundle that its record signed")
         return Verdict(link.writer)
 
-    def _effect(self, name: str) -> Verdict:
-        """No record says what it must be: at least it is whole and authentic."""
-        identities = self._setup.identities_for(self._run, "effect")
-        with (
-            (self._folder / OBJECTS / name).open("rb") as file,
-            age.unseal(identities, file, name=name) as opened,
-        ):
-            while opened.read1():
-                pass
-        return Verdict(said="whole; nobody signs an effect")
+    def _effects(self) -> Iterator[tuple[str, Verdict]]:
+        try:
+            for one in Reading(self._setup, self._catalog.notes).of(self._run):
+                yield one.name, Verdict(one.signer or None, one.error)
+        except ArchiverError as error:
+            self.remarks = (*self.remarks, f"the effects were not verified: {error}")
 
     def _notes(self) -> Iterator[tuple[str, Verdict]]:
         try:

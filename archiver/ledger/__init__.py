@@ -7,8 +7,21 @@ taken means that another copy of the same writer was first. What the ledger says
 going back to an older one does not undo what was done.
 """
 
-from archiver.ledger.entries import Found, Reading, demanded
-from archiver.ledger.merging import effect_of, merged, unspent
+from archiver.ledger.entries import Found, Reading, demanded, known
+from archiver.ledger.merging import begun, effect_of, happened, merged, unspent
 from archiver.ledger.writing import Ledger, Sealed, Subject
 
-__all__ = ["Found", "Ledger", "Reading", "Sealed", "Subject", "demanded", "effect_of", "merged", "unspent"]
+__all__ = [
+    "Found",
+    "Ledger",
+    "Reading",
+    "Sealed",
+    "Subject",
+    "begun",
+    "demanded",
+    "effect_of",
+    "happened",
+    "known",
+    "merged",
+    "unspent",
+]

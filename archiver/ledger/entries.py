@@ -55,6 +55,8 @@ class Found:
     seal: signed.Seal | None = None
     error: ArchiverError | None = None
     remarks: tuple[str, ...] = ()
+    doubted: bool = False
+    """Whether its writer, who is distrusted since, signed it after that: an entry, and an error."""
 
 
 def intent_id(key: sign.SigningKey, store: str, run: str, effect: str, attempt: int) -> str:
@@ -168,7 +170,13 @@ class Reading:
             raise ContextMismatchError(f"{name} belongs to store {entry.store}, not to {expected}")
         if self._setup.writers.distrusts(entry.writer) and not read.pinned:
             demand_unchanged(read.info, self._setup.store)
-        return Found(name, entry, self._signer(entry, opened.seal, stored), opened.seal, remarks=read.remarks)
+        try:
+            signer = self._signer(entry, opened.seal, stored)
+        except UntrustedWriterError as error:
+            if not self._setup.writers.distrusts(entry.writer):
+                raise
+            return Found(name, entry, error=error.with_traceback(None), doubted=True)
+        return Found(name, entry, signer, opened.seal, remarks=read.remarks)
 
     def _signer(self, entry: EffectEntry, seal: signed.Seal, stored: Stored) -> str:
         """The writer, trusted for the run when the store got the object, before any rekey of it."""
@@ -182,19 +190,37 @@ class Reading:
             raise
 
 
+def known(run: str, setup: Setup) -> tuple[EffectEntry, ...]:
+    """What the store has of a run; fails closed, as `demanded` does."""
+    return demanded(Reading(setup).of(run))
+
+
 def demanded(found: Iterator[Found]) -> tuple[EffectEntry, ...]:
-    """The entries; or the error of the first that does not hold: it may say that somebody acted."""
+    """The entries; or the error of the first that does not hold: it may say that somebody acted.
+
+    What a writer signed after the time from which it is distrusted says only that something was begun: nobody
+    knows whether it happened, and people decide.
+    """
     entries = []
     for one in found:
-        if one.error is not None:
+        if one.entry is not None and one.doubted:
+            entries.append(_as_begun(one.entry))
+        elif one.error is not None:
             one.error.remedy = one.error.remedy or (
                 "look at the object with `archiver verify`; what an effect object says is needed to know "
                 "whether something was done, so nothing goes on without it"
             )
             raise one.error
-        if one.entry is not None:
+        elif one.entry is not None:
             entries.append(one.entry)
     return tuple(entries)
+
+
+def _as_begun(entry: EffectEntry) -> EffectEntry:
+    """The intent alone of what an outcome says, and one that is not to be repeated without asking."""
+    document = entry.document(exclude={"intent", "begun", "status", "result", "by", "decided", "reason"})
+    begun = {"part": "intent", "id": entry.intent or entry.id, "at": entry.begun or entry.at}
+    return EffectEntry.model_validate({**document, **begun, "replayable": False})
 
 
 def _is_effect(name: str) -> bool:

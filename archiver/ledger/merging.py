@@ -79,6 +79,21 @@ def merged(
     return tuple(made)
 
 
+def begun(entries: Iterable[EffectEntry]) -> tuple[str, ...]:
+    """Keys of effects that cannot be done again, were begun, and of which the ledger has no end."""
+    return tuple(
+        key
+        for key, attempts in attempts_of(tuple(entries)).items()
+        if any(one.status is None and not one.said.replayable for one in attempts)
+        and not any(one.status == "confirmed" for one in attempts)
+    )
+
+
+def happened(entries: Iterable[EffectEntry]) -> frozenset[str]:
+    """Names of effects of which the ledger says that they happened."""
+    return frozenset(name_of(one.key) for one in entries if one.status == "confirmed")
+
+
 def undecided(attempts: Sequence[Attempt], decision: Decision | None) -> tuple[Attempt, ...]:
     """Those without an outcome, unless somebody decided on them."""
     if decision is not None and not is_spent(decision, attempts):

@@ -12,7 +12,6 @@ from archiver import __version__, layout
 from archiver.effect_names import name_of
 from archiver.errors import AlreadyExistsError, ArchiverError, UsageError
 from archiver.ledger import entries
-from archiver.ledger.entries import Reading
 from archiver.ledger.merging import Attempt, attempts_of, is_spent
 from archiver.model.base import JsonValue
 from archiver.model.effect_entry import EffectEnd, EffectEntry
@@ -70,7 +69,7 @@ class Ledger:
         Fails closed: raises the error of an object that does not hold, is not where it belongs, or was signed
         by somebody who is not trusted; and the store's errors.
         """
-        found = entries.demanded(Reading(self._setup).of(self.run))
+        found = entries.known(self.run, self._setup)
         with self._lock:
             self._entries |= {one.id: one for one in found}
             self._attempts, self.loaded = None, True

@@ -518,9 +518,7 @@ def test_one_that_is_cancelled_before_it_begins_did_not_happen(setup: Setup) -> 
     ("how", "status", "paid"),
     [
         ("fence", {"invoice-1": "uncertain"}, []),
-        ("before", {"invoice-1": "confirmed", "invoice-2": "uncertain"}, [1]),
         ("between", {"invoice-1": "confirmed", "invoice-2": "uncertain"}, [1, 2]),
-        ("after", {"invoice-1": "confirmed", "invoice-2": "confirmed"}, [1, 2]),
     ],
 )
 def test_a_killed_process(
