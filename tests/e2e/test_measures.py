@@ -12,7 +12,7 @@ import pytest
 
 from archiver import records
 from archiver.archive import Source, archive, prepare
-from archiver.errors import LimitExceededError, StaleCheckpointError
+from archiver.errors import LimitExceededError, NeedsDecisionError, StaleCheckpointError
 from archiver.model import Checkpoint, Effect, Spend
 from archiver.position import Position
 from archiver.redact import new_key
@@ -142,3 +142,11 @@ def test_what_waits_in_the_spool_is_seen_until_it_is_delivered(setup: Setup, hea
     assert "archiver.deliver" in {span.name for span in heard.spans()}
     waiting.finish()
     assert heard.value("archiver.spool.size") == 0
+
+
+def test_a_restore_that_waits_for_a_person_is_not_stale(setup: Setup, heard: Heard, tmp_path: Path) -> None:
+    unknown = Effect(key="mail-1", tool="mail", status="uncertain")
+    archive(Source(checkpoint=checkpoint(effects=(unknown,))), setup)
+    with pytest.raises(NeedsDecisionError):
+        restore(RUN, setup, into=tmp_path / "out")
+    assert "archiver.restore.stale" not in heard.measures()

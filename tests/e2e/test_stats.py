@@ -72,6 +72,7 @@ def skip(setup: Setup, before: Record) -> Record:
             "seq": before.seq + 1,
             "previous": records.body_sha256(before),
             "bundle": None,
+            "findings": {"of-a-bundle-that-is-gone": 1},
         }
     )
     sealed = records.encode(made, setup.require_signing_key(), setup.recipients)
@@ -109,10 +110,11 @@ def test_runs_records_bytes_findings_and_effects_are_added_up(setup: Setup) -> N
     skipped = skip(setup, save(setup, "three"))
     final = save(setup, "three", "succeeded")
     assert (skipped.seq, final.seq) == (2, 3)
+    skip(setup, final)
     done = command("stats", "--json")
     assert done.code == 0, done.err
     assert done.json["runs"] == {"total": 3, "failed": 1, "running": 1, "succeeded": 1}
-    assert done.json["records"] == {"checkpoint": 5, "claim": 0, "skipped": 1}
+    assert done.json["records"] == {"checkpoint": 5, "claim": 0, "skipped": 2}
     sizes = [one.sizes for one in (*first, last, final)]
     three = done.json["bytes"]["raw"] - sum(one.raw for one in sizes)
     assert three == sizes[-1].raw
@@ -166,6 +168,7 @@ def test_the_audit_tells_of_restores_stale_ones_and_sessions(setup: Setup, tmp_p
     (told,) = (one for one in command("audit", "old", "--json").json["entries"] if one["action"] == "session")
     assert (told["seq"], told["object"] is not None) == (claim, True)
     assert audit.note_session(setup, "old", Session(checkpoints=1, create_seconds=0.5), local=True) == ()
+    audit.note_session(replace(setup, store_id="ab" * 16), "old", Session(duplicates_prevented=9), local=True)
     expected = {
         "restores": 1,
         "stale_restores_refused": 1,
