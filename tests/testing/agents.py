@@ -14,12 +14,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from archiver import layout
 from archiver.archive import Source, archive
 from archiver.config import load
 from archiver.errors import NoSuchRunError
 from archiver.model import Checkpoint, Effect
 from archiver.restore import restore
 from archiver.setup import open_setup
+from archiver.spool import open_spool
 from archiver.testing import Place
 
 STEPS = ("one", "two")
@@ -115,6 +117,17 @@ def forgets(place: Place) -> Any:
     saved.save()
     saved.outcome = "running" if saved.resumed else "succeeded"
     saved.save()
+
+
+def spoils(place: Place) -> Any:
+    """Spoils a bundle when it was resumed, and leaves something in the spool."""
+    saved = Saved(place)
+    saved.save()
+    if saved.resumed:
+        setup = open_setup(load(), need="write")
+        for bundle in (Path(str(setup.settings.store.url)) / "bundles" / "r").glob("0*"):
+            bundle.write_bytes(b"spoilt")
+        open_spool(setup).of("r", "t").add_effect(layout.effect_name("r", "0" * 32), b"never sent")
 
 
 def breaks(place: Place) -> Any:

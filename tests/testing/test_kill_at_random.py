@@ -47,6 +47,13 @@ def test_a_planted_bug_is_found(killed: Kill, agent: str, point: str, problem: s
         report.check()
 
 
+def test_what_is_wrong_in_store_and_spool_is_found(killed: Kill) -> None:
+    *damaged, waiting = killed("spoils", "upload:8").rounds[0].problems
+    assert damaged
+    assert all(problem.startswith("in the store: bundles/r/0000000") for problem in damaged)
+    assert waiting == "in the store: 1 records or effects still wait in the spool"
+
+
 def test_random_kills_find_an_effect_that_is_done_twice(killed: Kill) -> None:
     """Nobody says where: the seed does, and says it again."""
     report = killed("twice", times=5, seed=2)
