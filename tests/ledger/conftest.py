@@ -1,5 +1,5 @@
 """The store, keys and configuration of the end-to-end tests."""
 
-from e2e.conftest import cache, config, home, reopen, s3_config, s3_template, setup
+from e2e.conftest import cache, config, home, note, setup
 
-__all__ = ["cache", "config", "home", "reopen", "s3_config", "s3_template", "setup"]
+__all__ = ["cache", "config", "home", "note", "setup"]
