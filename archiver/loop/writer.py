@@ -109,21 +109,28 @@ class Writer:
         longer than `patience`; then the oldest that waits is given up, for the loop has to go on, and what is
         newest holds the most.
         """
-        self._demand_open()
-        job, given_up = Job(snapshot), list[Job]()
+        self._demand_own_process()
+        given_up: list[Job] = []
+        try:
+            going = self._enqueue(Job(snapshot), given_up)
+        finally:
+            self._give_up(given_up, self._failing or self._late("nothing could be sealed"))
+        _settle(going, "replaced")
+
+    def _enqueue(self, job: Job, given_up: list[Job]) -> list[Job]:
+        """Have it wait; gives those whose place it takes, and adds to `given_up`."""
         with self._changed:
-            if snapshot.ticket.awaited:
+            if job.snapshot.ticket.awaited:
                 self._pace.now()
-            while (going := self._queue.put(job)) is None:
+            while True:
+                self._demand_open()
+                if (going := self._queue.put(job)) is not None:
+                    self._changed.notify_all()
+                    return going
                 if self._has_failed_for_long():
                     given_up.append(self._queue.take())
                 elif not self._changed.wait(self.patience):
                     log.warning("run %s: %d milestones wait to be sealed", self._run, len(self._queue))
-                self._demand_open()
-            because = self._failing
-            self._changed.notify_all()
-        _settle(going, "replaced")
-        self._give_up(given_up, because or self._late("there was no room"))
 
     def put_aside(self, name: str, sealed: bytes) -> None:
         """Keep an object of the effects ledger in the spool, durable when this returns; it is delivered from
@@ -159,12 +166,17 @@ class Writer:
         if not self._numbering.acquire(timeout=self.patience):
             raise self._late("a checkpoint was being sealed")
         try:
-            answer = self._deliverer.fence(self._sealer.place.seq)
-            answer.result(max(0.0, deadline - time.monotonic()))
-        except (FutureTimeoutError, CancelledError) as error:
-            raise self._late("the store did not answer") from error
+            self._ask(deadline)
         finally:
             self._numbering.release()
+
+    def _ask(self, deadline: float) -> None:
+        answer = self._deliverer.fence(self._sealer.place.seq)
+        try:
+            answer.result(max(0.0, deadline - time.monotonic()))
+        except (FutureTimeoutError, CancelledError) as error:
+            answer.cancel()
+            raise self._late("the store did not answer") from error
 
     def close(self, timeout: float | None = None) -> bool:
         """Save what is queued and end; whether all is in the store. What is in the spool stays there.
@@ -207,7 +219,7 @@ class Writer:
             self._changed.notify_all()
         self._deliverer.end()
         writer_exit.forget(self)
-        self._give_up(left, self._failing or self._late("the time to seal it was over"))
+        self._give_up(left, self._failing or self._late("it was not sealed in time"))
         if unsure is not None:
             log.error("run %s: a checkpoint was still being sealed when the writer was closed", self._run)
         if waiting := self._deliverer.waiting:
@@ -323,8 +335,8 @@ class Writer:
 
     def _late(self, why: str) -> StoreUnreachableError:
         return StoreUnreachableError(
-            f"run {self._run}: {why}, and more than {self.patience:g} seconds are not waited",
-            remedy="look at the log for what holds it up; run.patience sets the time",
+            f"run {self._run}: {why}, and it is not waited for any longer",
+            remedy="look at the log for what holds it up; run.patience says how long is waited",
         )
 
     def _demand_own_process(self) -> None:

@@ -102,10 +102,11 @@ def test_what_cannot_be_saved_to_the_end_is_said_to_be_lost(
     gate.error = StoreUnreachableError("no route")
     one.submit(taken := snapshot("lost", plain=False))
     assert spool.refused.wait(10)
-    assert not one.close(0.1) or taken.ticket.status == "failed"
-    assert not taken.ticket.wait(10)
-    lost = [line for line in caplog.records if line.levelname == "ERROR"]
+    one.close(0.1)
+    assert not taken.ticket.wait(60)
+    lost = [line for line in caplog.records if "is lost" in line.message]
     assert len(lost) == 1
+    assert lost[0].levelname == "ERROR"
     assert "a milestone (lost) is lost" in lost[0].message
 
 
@@ -118,12 +119,13 @@ def test_a_full_queue_does_not_hold_the_loop_up_for_ever(setup: Setup) -> None:
     taken = [snapshot(f"mile {number}", plain=False) for number in range(5)]
     for each in taken:
         one.submit(each)
-    assert [each.ticket.status for each in taken[3:]] == ["waiting", "waiting"]
-    assert taken[0].ticket.status == "failed"
+    lost = [each for each in taken if each.ticket.status == "failed"]
+    assert lost
+    assert not set(lost) & set(taken[3:]), "the newest are kept"
     spool.full, gate.error = False, None
-    assert one.flush(20)
+    assert one.flush(60)
     one.end(5)
-    assert notes(setup)[-2:] == ["mile 3", "mile 4"]
+    assert notes(setup) == [each.ticket.because for each in taken if each not in lost]
 
 
 def test_an_answer_that_was_lost_makes_no_second_record(
