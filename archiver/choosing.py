@@ -44,6 +44,10 @@ _MAX_NOTE: Final = 120
 _ELSEWHERE = (StoreError, KmsDeniedError, KmsUnreachableError, UnsupportedSchemaError)
 """What keeps a record from being read without saying that it is damaged."""
 _BROKEN = (DamagedError, BundleExpiredError)
+_NO_CHECKPOINT: Final = {
+    "claim": "a claim and holds no checkpoint",
+    "skipped": "a skipped checkpoint: its bundle was given up before it came into the store",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +97,14 @@ def choose(chain: Chain, at: int | None) -> Record:
         record = chain.head.record
         if record.bundle is None:
             raise NoSuchRunError(
-                f"record {at} of run {chain.run} is a {record.kind} and holds no checkpoint",
+                f"record {at} of run {chain.run} is {_NO_CHECKPOINT[record.kind]}",
                 remedy="choose another number with --at",
             )
         return record
     for link in reversed(chain.links):
         if link.record.bundle is not None:
             return link.record
-    raise NoSuchRunError(f"run {chain.run} has no checkpoint yet, only claims")
+    raise NoSuchRunError(f"run {chain.run} has no checkpoint yet, only records without a bundle")
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from cli.conftest import Command, Outcome, command
 
 from archiver import choosing, records
 from archiver.catalog import Catalog
@@ -21,6 +22,7 @@ from archiver.verify import verify
 
 from .making import Failing, Hand, names, restored, through
 
+__all__ = ["command"]
 Make = Callable[..., Hand]
 
 
@@ -75,7 +77,7 @@ def test_a_skipped_record_says_so(setup: Setup, hand: Make) -> None:
     record = Catalog(setup).read("r", 1).record
     assert (record.kind, record.bundle, record.sizes) == ("skipped", None, Sizes())
     assert (record.note, record.phase) == ("save 0", "a phase")
-    with pytest.raises(NoSuchRunError, match="record 1 of run r is a skipped"):
+    with pytest.raises(NoSuchRunError, match="record 1 of run r is a skipped checkpoint: its bundle"):
         choosing.find("r", setup, at=1, now=datetime.now(UTC))
     assert plan("r", setup, at=2).record.note == "save 1"
 
@@ -192,3 +194,30 @@ def test_a_writer_with_identity_keeps_nothing_in_memory(setup: Setup, hand: Make
     assert len(unseeing.spool._known) == 1
     unseeing.spool.deliver()
     assert len(unseeing.spool._known) == 0
+
+
+def test_commands_take_skipped_records_for_what_they_are(
+    setup: Setup, hand: Make, config: Path, command: Command, tmp_path: Path
+) -> None:
+    writer = hand(by=room_for(setup, 2.5))
+    for number in range(4):
+        writer.save(f"save {number}")
+    writer.spool.deliver()
+    assert kinds(setup)[:2] == ["skipped", "skipped"]
+
+    def said(*words: object) -> Outcome:
+        done = command(*words, "--config", config)
+        assert done.code == 0, (words, done.err)
+        return done
+
+    assert [row[1] for row in said("show", "r").rows if row[0] in ("1", "4")] == ["skipped", "checkpoint"]
+    assert len(said("list").rows) == 2
+    said("verify", "--deep")
+    said("restore", "r", "--plan")
+    said("restore", "r", "--previous", "--into", tmp_path / "previous")
+    said("restore", "r", "--claim", "--into", tmp_path / "claimed")
+    said("drill", "--sample", "100%")
+    said("export", "r", "--into", tmp_path / "exported")
+    said("scan", "--stored")
+    assert command("restore", "r", "--at", "2", "--into", tmp_path / "x", "--config", config).code == 9
+    assert kinds(setup)[-1] == "claim"
