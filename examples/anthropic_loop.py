@@ -98,7 +98,7 @@ def work(client: Anthropic, run_id: str, model: str, die_after: int) -> None:
             if turns == die_after:
                 os.kill(os.getpid(), signal.SIGKILL)
         run.finish("succeeded")
-    print(f"done in {turns} turns")
+    print(f"done, turns: {turns}")
 
 
 def main() -> None:

@@ -71,7 +71,7 @@ def test_a_loop_that_is_killed_goes_on_with_the_next_turn(
     name = f"{sdk}_loop.py"
     for some in turns:
         start(name, "--die-after", some, code=-signal.SIGKILL)
-    assert f"done in {TURNS - sum(turns)} turns" in start(name)
+    assert f"done, turns: {TURNS - sum(turns)}\n" in start(name)
     sent = [body["messages"] for _, body in fake.requests]
     assert [sum(one["role"] == "assistant" for one in messages) for messages in sent] == list(range(TURNS))
     for before, after in pairwise(sent):
