@@ -12,10 +12,14 @@ import pytest
 
 from archiver.config import Settings, load
 from archiver.doctor import Check, examine
-from archiver.setup import initialise
+from archiver.setup import fencing, initialise, keys
+from archiver.setup.initialise import name_store
+from archiver.setup.remote import store_options
+from archiver.store import open_store
 
 Examine = Callable[..., list[Check]]
 Settle = Callable[..., Settings]
+_RACERS, _ROUNDS = fencing.RACERS, fencing.ROUNDS
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +45,33 @@ def settle(tmp_path: Path) -> Settle:
         return settings
 
     return make
+
+
+@pytest.fixture
+def settle_unproved(settle: Settle) -> Settle:
+    """The same without the forty requests by which `init` proves a store."""
+
+    def make(url: str, *, bare: bool = False, **more: Any) -> Settings:
+        settings = settle(url, bare=True, **more)
+        if not bare:
+            keys.make_keys(keys.key_folder(), now=datetime.now(UTC))
+            name_store(open_store(url, options=store_options(settings)))
+        return settings
+
+    return make
+
+
+@pytest.fixture
+def small_race(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two writers race once: the whole race belongs where it is what is tested."""
+    monkeypatch.setattr(fencing, "RACERS", 2)
+    monkeypatch.setattr(fencing, "ROUNDS", 1)
+
+
+@pytest.fixture
+def whole_race(small_race: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fencing, "RACERS", _RACERS)
+    monkeypatch.setattr(fencing, "ROUNDS", _ROUNDS)
 
 
 def worst(looked: Iterable[Check]) -> dict[str, Check]:

@@ -25,6 +25,7 @@ from archiver.verify import verify
 DOCS = Path(__file__).parents[2] / "docs"
 Checked = Callable[..., dict[str, Check]]
 Become = Callable[[Seaweed, str], None]
+pytestmark = pytest.mark.usefixtures("small_race")
 
 
 def examples(name: str) -> list[Any]:

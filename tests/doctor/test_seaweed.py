@@ -19,6 +19,12 @@ from .conftest import Settle, worst
 
 Checked = Callable[..., dict[str, Check]]
 Become = Callable[[Seaweed, str], None]
+pytestmark = pytest.mark.usefixtures("small_race")
+
+
+@pytest.fixture
+def settle(settle_unproved: Settle) -> Settle:
+    return settle_unproved
 
 
 def all_versions(seaweed: Seaweed, bucket: str) -> list[str]:
@@ -33,7 +39,7 @@ def texts(found: list[Check], name: str) -> dict[str, str]:
 
 
 def test_what_it_enforces_and_that_nothing_is_left(
-    seaweed: Seaweed, s3_url: str, bucket: str, settle: Settle, checked: Checked
+    seaweed: Seaweed, s3_url: str, bucket: str, settle: Settle, checked: Checked, whole_race: None
 ) -> None:
     settings = settle(s3_url, endpoint_url=seaweed.endpoint, region="us-east-1")
     prefix = s3_url.removeprefix(f"s3://{bucket}/")
