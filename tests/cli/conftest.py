@@ -53,14 +53,8 @@ class Stream(io.StringIO):
 Command = Callable[..., Outcome]
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for all tests, so that the rules are compiled once."""
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared_cache: Path) -> Path:
     """An empty home, with the working folder `work` in it."""
     for name in [name for name in os.environ if name.startswith(("ARCHIVER_", "XDG_", "CLAUDE_", "CODEX_"))]:
         monkeypatch.delenv(name)
@@ -69,7 +63,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Path:
     folder = tmp_path / "home"
     (folder / "work").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(folder))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(shared_cache))
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.chdir(folder / "work")
     return folder

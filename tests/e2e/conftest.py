@@ -28,11 +28,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for all tests, also those that borrow this fixture, so that the rules are compiled once."""
-    path = tmp_path_factory.getbasetemp() / "cache"
-    path.mkdir(exist_ok=True)
-    return path
+def cache(shared_cache: Path) -> Path:
+    """The cache of all tests, for those that borrow this fixture."""
+    return shared_cache
 
 
 @pytest.fixture

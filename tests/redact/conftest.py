@@ -16,12 +16,11 @@ KEY = b"k" * 32
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def cache_folder(shared_cache: Path) -> Iterator[Path]:
     """Compiled databases of the tests are kept apart from the user's."""
-    folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(folder))
-        yield folder
+        patch.setenv("XDG_CACHE_HOME", str(shared_cache))
+        yield shared_cache
 
 
 @pytest.fixture(scope="session")
