@@ -22,6 +22,7 @@ HEAVY = {
     "zstandard",
     "orjson",
     "rich",
+    "opentelemetry",
 }
 PROBE = """
 import sys
