@@ -57,6 +57,13 @@ def differences(expected: Ending, found: Ending, same: Same | None = None) -> It
     yield from (f"in the store: {text}" for text in found.wrong)
 
 
+def repeated(expected: Ending, found: Ending) -> int:
+    """How many replayable actions were done again."""
+    usual = Counter(action.key for action in expected.actions if action.replayable)
+    done = Counter(action.key for action in found.actions if action.replayable)
+    return (done - usual).total()
+
+
 def _actions(expected: Iterable[Action], found: Iterable[Action]) -> Iterator[str]:
     wanted, done = Counter(map(_line, expected)), Counter(map(_line, found))
     for line in {**wanted, **done}:

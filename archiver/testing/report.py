@@ -27,6 +27,8 @@ class Round:
     lives: int = 0
     problems: tuple[str, ...] = ()
     """In what it differs from the uninterrupted run; empty where it does not."""
+    again: int = 0
+    """Replayable actions that were done again, of which checkpoints should leave few."""
 
     @property
     def not_reached(self) -> tuple[Point, ...]:
@@ -38,6 +40,8 @@ class Round:
         told += [f"killed {death.what}" for death in self.deaths]
         if self.not_reached:
             told.append(f"did not come to {written(self.not_reached)}")
+        if self.again:
+            told.append(f"{self.again} replayable action{'s' * (self.again > 1)} done again")
         told += [problem.partition("\n")[0] for problem in self.problems] or [
             "ended as the uninterrupted run"
         ]
@@ -63,6 +67,11 @@ class Report:
     def kills(self) -> int:
         """Deaths that really happened."""
         return sum(len(one.deaths) for one in self.rounds)
+
+    @property
+    def again(self) -> int:
+        """Replayable actions that were done again, in all rounds."""
+        return sum(one.again for one in self.rounds)
 
     @property
     def coverage(self) -> dict[str, int]:
@@ -106,7 +115,7 @@ class Report:
         size = f"{self.kills} kills in {len(self.rounds)} runs and {lives} lives"
         died = (f"{kind} {n} of {self.counts.get(kind, '?')}" for kind, n in self.coverage.items())
         told = [
-            f"{self.agent}: {size}, seed {self.seed}{lost}",
+            f"{self.agent}: {size}, {self.again} actions done again, seed {self.seed}{lost}",
             f"deaths by kind, of so many events uninterrupted: {', '.join(died)}",
         ]
         bad = [written(one.plan) for one in self.rounds if one.problems]
@@ -136,5 +145,6 @@ def _document(one: Round) -> dict[str, Any]:
         "deaths": [{"point": str(death.point), "what": death.what} for death in one.deaths],
         "not_reached": [str(point) for point in one.not_reached],
         "lives": one.lives,
+        "again": one.again,
         "problems": list(one.problems),
     }

@@ -12,7 +12,7 @@ from typing import Final
 
 from archiver.deciding import Outcome
 from archiver.errors import ArchiverError, UsageError
-from archiver.testing.ending import Ending, Same, differences, ending
+from archiver.testing.ending import Ending, Same, differences, ending, repeated
 from archiver.testing.lives import Agent, Life, Lives
 from archiver.testing.machine import Machine
 from archiver.testing.place import Action, World, found_in
@@ -101,21 +101,19 @@ class Stage:
             point = plan[len(deaths)] if len(deaths) < len(plan) else None
             life = self._live(machine, point, resolve)
             lives += 1
-        problems = self._problems(life, machine, usual)
+        found = self._ending(life, machine)
+        problems = tuple(differences(usual.ending, found, self._terms.same))
+        if not life.ended:
+            problems = (f"resumed, {life.problem}",)
         if problems and self._terms.keep is not None:
             shutil.copytree(machine.root, self._terms.keep / written(plan), dirs_exist_ok=True)
         self._remove(machine)
-        return Round(plan, tuple(deaths), lives, problems)
+        return Round(plan, tuple(deaths), lives, problems, repeated(usual.ending, found))
 
     def _live(self, machine: Machine, point: Point | None, resolve: Mapping[str, Outcome]) -> Life:
         return self._lives.live(
             self._terms.agent, machine, point=point, resolve=resolve, timeout=self._terms.timeout
         )
-
-    def _problems(self, life: Life, machine: Machine, usual: Usual) -> tuple[str, ...]:
-        if not life.ended:
-            return (f"resumed, {life.problem}",)
-        return tuple(differences(usual.ending, self._ending(life, machine), self._terms.same))
 
     def _ending(self, life: Life, machine: Machine) -> Ending:
         found = self._helper("look", machine)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from archiver.testing.ending import Ending, differences, ending
+from archiver.testing.ending import Ending, differences, ending, repeated
 from archiver.testing.place import Action
 
 MAIL, STEP = Action("mail", {"to": "ops"}), Action("step", 1, replayable=True)
@@ -43,6 +43,11 @@ def test_the_same_ending_has_no_difference() -> None:
 def test_each_difference_is_said(fields: dict[str, Any], said: str) -> None:
     (only,) = changed(**fields)
     assert re.search(said, only), only
+
+
+def test_what_was_done_again_is_counted() -> None:
+    assert repeated(USUAL, Ending(None, (STEP, STEP, STEP, MAIL, MAIL))) == 2
+    assert repeated(USUAL, Ending(None, ())) == 0
 
 
 def test_another_comparison_of_outcomes() -> None:

@@ -76,6 +76,7 @@ def test_the_same_point_gives_the_same_death(killed: Kill) -> None:
     point = "upload:9+fsync:3"
     one, other = killed("right", point, point).rounds
     assert len(one.deaths) == len(other.deaths) == 2
+    assert one.again == other.again == 1, "the step in hand"
 
     def told(what: str) -> str:
         return "".join(part for part in what.split("-")[0] if not part.isdigit())

@@ -20,7 +20,8 @@ def agent(place: Place) -> Any:
         messages = run.messages or [{"role": "user", "content": "The parser fails on empty lines. Mend it."}]
         while turns_of(messages) < TURNS:
             turn = turns_of(messages)
-            messages += [ask(messages, turn), answer(turn)]
+            asked = place.world.act(f"turn-{turn}", ask(messages, turn), replayable=True)
+            messages += [asked, answer(turn)]
             run.spend(tokens_in=100, tokens_out=10, usd=0.01)
             run.checkpoint(messages, phase=PHASES[turn * len(PHASES) // TURNS], note=f"turn {turn + 1}")
         run.finish("succeeded")
