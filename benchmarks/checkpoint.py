@@ -115,11 +115,12 @@ def with_writer(
         first.wait(60)
         for number in range(CALLS.get(megabytes, 200)):
             messages = next(versions)
+            # As an agent comes from waiting for its model, anywhere in what the writer does.
+            time.sleep(rng.uniform(0, 0.04))
             busy["checkpoint"].append(
                 timed(lambda m=messages: tickets.append(run.checkpoint(m, note="a step")))  # type: ignore[misc]
             )
             for name, work in (("orjson.dumps", orjson.dumps), ("peer", lambda m: peer(m, folder / "peer"))):
-                # Anywhere in what the writer does, not always at the beginning of it.
                 time.sleep(rng.uniform(0, 0.02))
                 if name == "orjson.dumps" or number % 4 == 0:
                     busy[name].append(timed(lambda m=messages, w=work: w(m)))  # type: ignore[misc]
