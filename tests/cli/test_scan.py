@@ -145,7 +145,8 @@ def test_packs_can_be_asked_for_once(command: Command, home: Path) -> None:
     assert command("scan", "a.txt").code == 0
     done = command("scan", "a.txt", "--pack", "emails", "--pack", "hosts")
     assert (done.code, done.rows[0][1]) == (1, "email")
-    assert command("redact", "a.txt", "--into", "out", "--pack", "emails").code == 0
+    # The same packs again: another set of rules takes seconds to compile.
+    assert command("redact", "a.txt", "--into", "out", "--pack", "hosts", "--pack", "emails").code == 0
     assert "jane.doe" not in Path("out/a.txt").read_text()
     refused = command("redact", "a.txt", "--into", "out", "--pack", "mails")
     assert refused.code == 2
