@@ -76,8 +76,9 @@ def test_the_others_are_sealed_to_while_kms_is_away(service: LocalKms, keys: Dat
 
 def test_nobody_else(service: LocalKms, keys: DataKeys) -> None:
     down(service, ARN, SECOND)
-    with pytest.raises(KmsUnreachableError, match=r"^no answer$"):
+    with pytest.raises(KmsUnreachableError) as caught:
         age.reached([recipient(keys), recipient(keys, SECOND)])
+    assert str(caught.value) == "no answer"
 
 
 @pytest.mark.parametrize("answer", [KmsDeniedError, KmsKeyDisabledError])
