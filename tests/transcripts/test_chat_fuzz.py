@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -55,9 +56,24 @@ messages = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+short = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+long = settings(short, max_examples=4000)
+
+
+@short
 @given(items=st.lists(messages | odd, min_size=1, max_size=5))
 def test_whatever_stands_in_a_file_is_bearable(items: list[Any]) -> None:
+    _is_bearable(items)
+
+
+@pytest.mark.soak
+@long
+@given(items=st.lists(messages | odd, min_size=1, max_size=5))
+def test_much_of_what_stands_in_files(items: list[Any]) -> None:
+    _is_bearable(items)
+
+
+def _is_bearable(items: list[Any]) -> None:
     found = DIALECT.problems(iter(items))
     assert all(0 <= problem.item < len(items) for problem in found)
     for item in items:
