@@ -34,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ArchiverError as error:
         sys.stderr.write(f"error: {error}\n" + (f"next: {error.remedy}\n" if error.remedy else ""))
         return error.exit_code
+    except KeyboardInterrupt:
+        return 130
     sys.stdout.write(
         jsonio.dumps(report.document()).decode() + "\n"
         if asked.json

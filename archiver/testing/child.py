@@ -38,6 +38,7 @@ def main() -> None:
     woken, waker = os.pipe()
     os.set_blocking(woken, False)
     os.set_blocking(waker, False)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the harness, and its end ends this
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -67,6 +68,7 @@ def _live(order: dict[str, Any], waker: int) -> None:
     """In the fork: become the process that the order asks for, and live its life."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.close(waker)
     os.setsid()
     log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -168,8 +168,9 @@ async def awaited() -> Any:
     return {"home": os.environ["HOME"], "here": str(Path.cwd())}
 
 
-def hangs() -> Any:
+def hangs(place: Place) -> Any:
     """Waits for what does not come."""
+    place.world.act(f"{os.getpid()}")
     threading.Event().wait()
 
 

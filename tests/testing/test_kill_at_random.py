@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -112,8 +114,13 @@ def test_what_is_left_of_bad_rounds_is_kept_on_request(killed: Kill, tmp_path: P
 def test_what_an_agent_started_ends_with_it(killed: Kill) -> None:
     report = killed("leaves", "act:2")
     pid = int(report.rounds[0].deaths[0].what.split()[-1])
+    assert gone(pid)
+
+
+def gone(pid: int) -> bool:
+    """Whether the process has ended; it may wait for somebody to ask how."""
     left = Path(f"/proc/{pid}/stat")
-    assert not left.exists() or " Z " in left.read_text(), "it may wait for somebody to ask how it ended"
+    return not left.exists() or " Z " in left.read_text()
 
 
 def test_an_agent_that_takes_nothing_and_is_awaited(killed: Kill) -> None:
@@ -163,3 +170,20 @@ def test_the_command(tmp_path: Path) -> None:
     wrong = run("testing/agents.py:right", "--points", "nonsense")
     assert wrong.returncode == 2
     assert wrong.stderr.startswith("error: 'nonsense' is no point of death\nnext: ")
+
+
+def test_ctrl_c_ends_everything_that_was_started(tmp_path: Path) -> None:
+    folder = tmp_path / "tmp"
+    running = subprocess.Popen(
+        [sys.executable, "-m", "archiver.testing", f"{HERE / 'agents.py'}:hangs"],
+        env={**os.environ, "TMPDIR": str(folder)},
+        start_new_session=True,
+    )
+    end = time.monotonic() + 120
+    while not (said := [path.read_text() for path in folder.glob("*/*/world/journal.jsonl")]) or not said[0]:
+        assert time.monotonic() < end
+        assert running.poll() is None
+        time.sleep(0.02)
+    os.killpg(running.pid, signal.SIGINT)
+    assert running.wait(60) == 130
+    assert gone(int(json.loads(said[0])["key"]))
