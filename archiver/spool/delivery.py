@@ -145,7 +145,11 @@ class Courier:
             self.warnings += committing.create(entry, entry.sha256, sealed, self.setup)
         except AlreadyExistsError as error:
             if not self._is_there(entry):
-                raise self._fork(entry) from error
+                raise UnconfirmedError(
+                    f"the store says that record {entry.seq} of run {entry.run} exists already, and "
+                    "whether it is the own one cannot be read",
+                    remedy="let somebody who may read the store run `archiver sync`",
+                ) from error
         except UnconfirmedError:
             if not self._was_seen(entry):
                 raise

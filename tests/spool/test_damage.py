@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from archiver.errors import (
     StaleWriterError,
     StoreDeniedError,
     StoreUnreachableError,
+    UnconfirmedError,
     UnsupportedSchemaError,
 )
 from archiver.setup import Setup
@@ -229,3 +231,16 @@ def test_a_role_that_may_not_look_knows_what_it_has_seen(setup: Setup, hand: Mak
     writer.spool.deliver()
     (folder(setup, 1) / "delivered.json").rename(folder(setup, 1) / "sent.json")
     assert hand(by=through(setup, OnlyCreates(setup.store))).spool.deliver().delivered == (1,)
+
+
+def test_a_role_that_may_not_look_takes_nobody_for_another(setup: Setup, hand: Make) -> None:
+    """It died after the record was created; what it may not look at stays, and is no fork."""
+    writer = hand()
+    writer.save("one")
+    writer.spool.deliver()
+    (folder(setup, 1) / "delivered.json").rename(folder(setup, 1) / "sent.json")
+    blind = replace(through(setup, OnlyCreates(setup.store)), witness=None)
+    with pytest.raises(UnconfirmedError):
+        hand(by=blind).spool.deliver()
+    assert writer.spool.forks() == ()
+    assert hand().spool.deliver().delivered == (1,)
