@@ -65,10 +65,24 @@ def test_without_a_spool_it_goes_straight_into_the_store(
 
 def test_what_the_spool_holds_comes_first(parts: tuple[Writer, Gate, FullSpool], setup: Setup) -> None:
     one, gate, spool = parts
-    gate.error, spool.full = StoreUnreachableError("no route"), False
+    spool.full = False
+    go, held, real = threading.Event(), threading.Event(), gate.create
+
+    def create(name: str, body: Any, *, retention: Any) -> Any:
+        if name.startswith("records/") and "00000001" in name:
+            held.set()
+            assert go.wait(60)
+        return real(name, body, retention=retention)
+
+    gate.create = create  # type: ignore[method-assign]
     assert one.save(snapshot("spooled", plain=False))
-    gate.error, spool.full = None, True
-    assert one.save(snapshot("direct"), stored=True)
+    assert held.wait(60)
+    spool.full = True
+    one.submit(direct := snapshot("direct", plain=False))
+    assert spool.refused.wait(60)
+    assert not direct.ticket.wait(0.5), "record 1 is not there yet"
+    go.set()
+    assert direct.ticket.wait(60, stored=True)
     assert notes(setup) == ["spooled", "direct"]
 
 
