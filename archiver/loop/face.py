@@ -410,7 +410,7 @@ class Run:
         try:
             outcome = outcome_of(error)
             if outcome is not None and not self.finished and not self._is_stale():
-                self.finish(outcome, note=shorten(f"{type(error).__name__}: {error}", MAX_NOTE))
+                self.finish(outcome, note=_note(error))
         except ArchiverError as problem:
             log.error("run %s ended with an error, and could not be saved: %s", self.id, problem)  # noqa: TRY400
         try:
@@ -446,6 +446,11 @@ class Run:
 def _taken(messages: Iterable[Any]) -> bytes:
     """One pass over native code, which nothing of the loop can change any more."""
     return jsonio.taken(messages if isinstance(messages, list) else list(messages))
+
+
+def _note(error: BaseException | None) -> str:
+    said = f": {error}" if str(error) else ""
+    return shorten(f"{type(error).__name__}{said}", MAX_NOTE)
 
 
 def outcome_of(error: BaseException | None) -> End | None:

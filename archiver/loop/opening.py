@@ -93,12 +93,13 @@ def open_run(wanted: Wanted, setup: Setup, *, away: ArchiverError | None, now: d
     key = new_key()
     _refuse_credentials(wanted, setup.redactor(key))
     opening = _Opening(wanted, setup, open_spool(setup).of(wanted.run, wanted.task), key, now)
-    if away is None:
-        try:
-            return opening.online()
-        except AWAY as error:
-            away = error
-    return opening.offline(away)
+    with _advising():
+        if away is None:
+            try:
+                return opening.online()
+            except AWAY as error:
+                away = error
+        return opening.offline(away)
 
 
 def _refuse_credentials(wanted: Wanted, redactor: Redactor) -> None:
@@ -127,7 +128,7 @@ class _Opening:
         except StaleWriterError as error:
             log.warning("%s; it is kept in the spool as a fork, and the run goes on from the store", error)
         try:
-            with Scratch() as scratch, _advising():
+            with Scratch() as scratch:
                 restored = restore.restore(
                     self._wanted.run,
                     self._setup,
@@ -238,14 +239,17 @@ class _Opening:
 
 @contextmanager
 def _advising() -> Iterator[None]:
-    """What stands against a restore is accepted by an argument here, where the advice is for a command."""
+    """What stands against a resume is answered by arguments here, where the advice is for a command."""
     try:
         yield
     except (StaleCheckpointError, NeedsDecisionError) as error:
         blockers = error.details.get("blockers")
-        words = [one["accept"] for one in blockers] if isinstance(blockers, list) else []
-        if words := [word for word in words if word != gate.EFFECTS]:
-            error.remedy = f"{error.remedy}; in a program: archiver.run(…, accept={words})"
+        words = [str(one["accept"]) for one in blockers] if isinstance(blockers, list) else []
+        said = [f"accept={[word for word in words if word != gate.EFFECTS]}"] if words else []
+        if gate.EFFECTS in words:
+            said = ['resolve={KEY: "done" or "not-done"}, because=…, or check=FUNCTION']
+        if said:
+            error.remedy = f"{error.remedy}; in a program: archiver.run(…, {said[0]})"
         raise
 
 

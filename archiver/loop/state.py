@@ -77,7 +77,8 @@ class State:
             user_id=checkpoint.user_id,
             dialect=checkpoint.transcript.dialect if checkpoint.transcript.parts else None,
             phase=checkpoint.phase,
-            note=checkpoint.note,
+            # The note of a run that died says how; it goes on with one of its own.
+            note="" if checkpoint.outcome in ("failed", "cancelled") else checkpoint.note,
             outcome="succeeded" if checkpoint.outcome == "succeeded" else "running",
             plan=checkpoint.plan,
             results={result.key: result for result in checkpoint.results},
