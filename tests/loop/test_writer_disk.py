@@ -186,7 +186,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     if mounted.returncode:
         pytest.skip("a small tmpfs cannot be mounted here")
     yield place
-    subprocess.run(["umount", place], check=True)
+    if subprocess.run(["umount", place]).returncode:
+        subprocess.run(["umount", "-l", place], check=True)
+        pytest.fail("something on the disk is still open")
 
 
 def test_a_disk_that_is_really_full(config: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
