@@ -179,7 +179,7 @@ def _begun(opening: Opening, opened: Opened, setup: Setup) -> Run:
         opened.decisions,
         fence=writer.fence,
         ready=saver.begin,
-        put_aside=opened.spool.add_effect,
+        put_aside=writer.put_aside,
         changed=saver.acted,
         strict=opening.strict,
     )
