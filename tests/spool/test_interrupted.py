@@ -177,6 +177,25 @@ def test_a_full_disk_keeps_nothing_half(size: int, setup: Setup, hand: Make) -> 
     assert writer.spool.deliver().delivered == (1, 2)
 
 
+def test_a_failure_after_the_move_gives_the_bundle_back(
+    setup: Setup, hand: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last step before an entry has its name fails: its bundle lies where its owner left it."""
+
+    def full(_: object) -> None:
+        raise StoreFullError("the spool has no room")
+
+    writer = hand()
+    record, sealed, path = writer.sealed("one")
+    with monkeypatch.context() as patch, pytest.raises(StoreFullError):
+        patch.setattr(writer.spool, "_skip", full)
+        writer.spool.add(record, sealed, path, plain=True)
+    assert path.is_file()
+    assert writer.spool.entries() == ()
+    writer.spool.add(record, sealed, path, plain=True)
+    assert writer.spool.deliver().delivered == (1,)
+
+
 def test_a_full_disk_is_emptied_by_delivery(setup: Setup, hand: Make) -> None:
     """Nothing is written for a delivery, or a disk that is full would stay full."""
     writer = hand()
