@@ -8,7 +8,9 @@ import faulthandler
 import importlib
 import importlib.util
 import inspect
+import math
 import os
+import signal
 import sys
 import tempfile
 import traceback
@@ -35,6 +37,7 @@ def live(order: dict[str, Any], *, grace: float) -> None:
     sys.path[:] = order["path"]
     sys.argv = [order["agent"]["name"]]
     sys.dont_write_bytecode = True
+    signal.alarm(math.ceil(order["timeout"] + 10))  # ends it though whoever should is dead
     faulthandler.dump_traceback_later(max(order["timeout"] - grace, 0.1), file=sys.stderr)
     tale = os.open(order["tale"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
     point = Point(**order["point"]) if order["point"] else None

@@ -15,20 +15,22 @@ import pytest
 
 from archiver.errors import InputNotFoundError, UsageError
 from archiver.testing import Report, kill_at_random
-from testing import agents
+from archiver.testing.__main__ import main
 
 HERE = Path(__file__).parent
 Kill = Callable[..., Report]
 
 
-def test_an_agent_that_is_right_passes() -> None:
-    told: list[str] = []
-    report = kill_at_random(agents.right, times=4, seed=5, tell=told.append)
+def test_an_agent_that_is_right_passes(killed: Kill, capsys: pytest.CaptureFixture[str]) -> None:
+    report = killed("right", times=4, seed=5)
     report.check()
     assert report.kills == 4
     assert {kind for kind, deaths in report.coverage.items() if deaths} >= {"act", "upload", "fsync"}
+    told = capsys.readouterr().out.splitlines()
     assert "seed 5" in told[0]
-    assert [f"{number}. {one}" for number, one in enumerate(report.rounds, 1)] == told[1:]
+    assert [f"{number}. {one}" for number, one in enumerate(report.rounds, 1)] == told[
+        1 : 1 + len(report.rounds)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -106,9 +108,9 @@ def test_with_the_disk_nothing_is_left_but_the_store(killed: Kill) -> None:
 
 
 def test_what_is_left_of_bad_rounds_is_kept_on_request(killed: Kill, tmp_path: Path) -> None:
-    killed("twice", "act:6", "act:1", keep=tmp_path / "kept")
-    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["act:6"]
-    assert (tmp_path / "kept" / "act:6" / "world" / "journal.jsonl").read_text().count("mail") == 2
+    killed("breaks", "act:2", "act:99", keep=tmp_path / "kept")
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["act:2"]
+    assert '"key":"a"' in (tmp_path / "kept" / "act:2" / "world" / "journal.jsonl").read_text()
 
 
 def test_what_an_agent_started_ends_with_it(killed: Kill) -> None:
@@ -153,23 +155,12 @@ def test_what_no_other_process_can_import_is_refused() -> None:
         kill_at_random("missing.py:agent")
 
 
-def test_the_command(tmp_path: Path) -> None:
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "archiver.testing", *arguments],
-            capture_output=True,
-            text=True,
-            cwd=HERE.parent,
-            env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
-        )
-
-    bad = run("testing.agents:twice", "--points", "act:6", "--seed", "9", "--json")
-    assert bad.returncode == 1, bad.stderr
-    said = json.loads(bad.stdout)
-    assert (said["seed"], said["rounds"][0]["points"], len(said["problems"])) == (9, "act:6", 1)
-    wrong = run("testing/agents.py:right", "--points", "nonsense")
-    assert wrong.returncode == 2
-    assert wrong.stderr.startswith("error: 'nonsense' is no point of death\nnext: ")
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([f"{HERE / 'agents.py'}:breaks", "--points", "act:2", "--seed", "9", "--json"]) == 1
+    said = json.loads(capsys.readouterr().out)
+    assert (said["seed"], said["rounds"][0]["points"], len(said["problems"])) == (9, "act:2", 1)
+    assert main([f"{HERE / 'agents.py'}:right", "--points", "nonsense"]) == 2
+    assert capsys.readouterr().err.startswith("error: 'nonsense' is no point of death\nnext: ")
 
 
 def test_ctrl_c_ends_everything_that_was_started(tmp_path: Path) -> None:

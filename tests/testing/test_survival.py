@@ -48,7 +48,7 @@ def test_an_effect_before_its_outcome_with_the_disk_lost(killed: Kill) -> None:
 
 def test_kills_on_the_way_to_a_bucket(killed: Kill, seaweed: Seaweed, bucket: str) -> None:
     """Half of a request is sent, and then nothing; the request is sent, and its answer never read."""
-    report = survive(killed, "effects", "send:125+upload:3", "effect:3", **on_server(seaweed, bucket))
+    report = survive(killed, "effects", "send:125+effect:3", **on_server(seaweed, bucket))
     demand_covered(report, "send", "effect")
     assert not list(seaweed.client().list_objects_v2(Bucket=bucket, Prefix="kills/").get("Contents", ()))
 
