@@ -288,7 +288,7 @@ class Run:
         See `archiver.loop.effects`.
         """
         self._check()
-        if not (self._replays and any(known.key == key for known in self._book.effects)):
+        if not (self._replays and self._book.knows(key)):
             self._refuse_new(f"effect {shorten(key, 80)}")
         return self._book.effect(
             tool,
@@ -381,6 +381,8 @@ class Run:
                 if ticket is not None:
                     self._saver.settle(ticket)
         finally:
+            if not self._is_stale():
+                self._book.close()
             stored = self._writer.close(self._saver.patience)
             if self.finished:
                 self._spool.finish()

@@ -161,9 +161,7 @@ class _Opening:
         """
         wanted = self._wanted
         demand_left(wanted.run, wanted.budget or state.budget, state.spend)
-        effects = merged(restored.state.effects, self._ledger.load(), restored.report.decisions)
-        known = replace(restored, state=_with_effects(restored.state, effects))
-        resumed = known.resume(
+        resumed = restored.resume(
             resolve=wanted.resolve, because=wanted.because, check=wanted.check, now=self._now
         )
         for warning in resumed.warnings:

@@ -62,7 +62,7 @@ def test_an_open_effect_without_its_arguments_needs_a_person(
 ) -> None:
     archive(Source(checkpoint=checkpoint(status, credential())), setup)
     assert plan("held", setup).record.effects.undecided == ("pay",)
-    with pytest.raises(NeedsDecisionError, match=r"these effects happened: pay$") as caught:
+    with pytest.raises(NeedsDecisionError, match=r"these effects happened: pay\n") as caught:
         restore("held", setup, into=tmp_path / "out")
     assert "--accept effects" in (caught.value.remedy or "")
     assert not (tmp_path / "out").exists()
