@@ -22,11 +22,10 @@ from typing import Any, Final
 from archiver import jsonio
 
 _LIBRARY: Final = (
-    "archiver.archive",
-    "archiver.restore",
-    "archiver.verify",
-    "archiver.setup",
-    "archiver.loop",
+    "archiver.loop.entry",
+    "archiver.redact.secretfiles.forms",
+    "archiver.testing.life",
+    "archiver.testing.standing",
 )
 _GRACE: Final = 2.0
 """Seconds before the limit at which a life that hangs says where."""
