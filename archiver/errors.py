@@ -266,12 +266,20 @@ class KmsDeniedError(KeyUnavailableError):
     """KMS refused: the caller lacks a permission, or the key's policy forbids it."""
 
 
+class KmsExpiredError(KmsDeniedError):
+    """The credentials for KMS have expired: nobody decided that the caller may not use the key."""
+
+
 class KmsKeyDisabledError(KeyUnavailableError):
     """The KMS key is disabled, waits for its deletion, or is not there."""
 
 
 class KmsUnreachableError(KeyUnavailableError):
     """KMS cannot be reached, throttles, or failed."""
+
+
+KMS_AWAY: Final = (KmsUnreachableError, KmsExpiredError)
+"""What may be over later without anybody having changed a policy or a key."""
 
 
 # --- 7: a person must decide --------------------------------------------------------------------------------

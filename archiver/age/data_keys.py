@@ -19,7 +19,7 @@ from typing import Protocol
 
 from archiver.age.arn import KeyArn
 from archiver.age.context import Context
-from archiver.errors import KmsUnreachableError, WrappedKeyError
+from archiver.errors import KMS_AWAY, KmsExpiredError, KmsUnreachableError, WrappedKeyError
 
 FILES_PER_KEY = 256
 """Files that are sealed, or opened, with one data key before KMS is asked again."""
@@ -90,20 +90,21 @@ class DataKeys:
         return self._take((arn.text, context.text(), None), lambda: self._generated(arn, context))
 
     def to_seal_unless_away(self, arn: KeyArn, context: Context) -> DataKey:
-        """The same for who can do without: a `KmsUnreachableError` is kept for `SECONDS_AWAY`.
+        """The same for who can do without: an error of `KMS_AWAY` is kept for `SECONDS_AWAY`.
 
         Until then it is raised again, for every context, and KMS is not asked. A data key that is in memory
         is there all the same.
         """
 
         def ask() -> DataKey:
-            since, said, remedy = self._away.get(arn.text, (-inf, "", None))
-            if self._clock() < since + SECONDS_AWAY:
-                raise KmsUnreachableError(f"{said}; it was not asked again", remedy=remedy)
+            since, error = self._away.get(arn.text, (-inf, None))
+            if error is not None and self._clock() < since + SECONDS_AWAY:
+                raise type(error)(f"{error}; it was not asked again", remedy=error.remedy)
             try:
                 return self._generated(arn, context)
-            except KmsUnreachableError as error:
-                self._away[arn.text] = self._clock(), str(error), error.remedy
+            except KMS_AWAY as error:
+                # A copy without the traceback, whose frames would stay as long as it.
+                self._away[arn.text] = self._clock(), type(error)(str(error), remedy=error.remedy)
                 raise
 
         return self._take((arn.text, context.text(), None), ask)
@@ -137,8 +138,8 @@ class DataKeys:
         self._lock = threading.Lock()
         self._held: OrderedDict[Place, _Held] = OrderedDict()
         self._timer: threading.Timer | None = None
-        self._away: dict[str, tuple[float, str, str | None]] = {}
-        """By ARN: since when, what was said, and the remedy."""
+        self._away: dict[str, tuple[float, KmsUnreachableError | KmsExpiredError]] = {}
+        """By ARN: since when, and what was said."""
 
     def _take(self, place: Place, ask: Callable[[], DataKey]) -> DataKey:
         held = self._at(place)

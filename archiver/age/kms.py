@@ -100,7 +100,7 @@ class KmsRecipient:
     def in_hand(self) -> KmsRecipient:
         """The recipient for one file, which asks KMS no more: it has its data key.
 
-        Raises what KMS fails with; a `KmsUnreachableError` of a moment ago again, without asking.
+        Raises what KMS fails with; an error of `KMS_AWAY` of a moment ago again, without asking.
         """
         keys, context = self._bound()
         return KmsRecipient(self.arn, keys, context, keys.to_seal_unless_away(self.arn, context))

@@ -18,6 +18,7 @@ from archiver.errors import (
     ConfigError,
     InvalidKeyError,
     KmsDeniedError,
+    KmsExpiredError,
     KmsKeyDisabledError,
     KmsUnreachableError,
     WrappedKeyError,
@@ -38,18 +39,25 @@ _NO_CALLER = frozenset(
     {
         *("UnrecognizedClientException", "InvalidClientTokenId", "InvalidSignatureException"),
         *("SignatureDoesNotMatch", "IncompleteSignature", "MissingAuthenticationToken"),
-        *("MissingAuthenticationTokenException", "ExpiredTokenException", "ExpiredToken", "NotAuthorized"),
+        *("MissingAuthenticationTokenException", "NotAuthorized"),
     }
 )
+_EXPIRED = frozenset({"ExpiredTokenException", "ExpiredToken"})
 _CHANGED = frozenset({"InvalidCiphertextException", "IncorrectKeyException"})
 _WRONG_KIND = frozenset({"InvalidKeyUsageException", "UnsupportedOperationException"})
 _NO_CREDENTIALS = frozenset(
     {
-        *("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError", "NoAuthTokenError"),
-        *("TokenRetrievalError", "SSOError", "LoginError", "MetadataRetrievalError"),
-        "RefreshWithMFAUnsupportedError",
+        *("NoCredentialsError", "PartialCredentialsError", "NoAuthTokenError"),
+        *("SSOError", "LoginError", "RefreshWithMFAUnsupportedError"),
     }
 )
+_NOT_RENEWED = frozenset(
+    {
+        *("CredentialRetrievalError", "TokenRetrievalError", "MetadataRetrievalError"),
+        *("UnauthorizedSSOTokenError", "LoginRefreshRequired"),
+    }
+)
+"""What boto3 raises where credentials have run out and new ones cannot be had."""
 _NO_ANSWER = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What boto3 raises over an answer that is not of the shape of KMS's."""
 _NETWORK = frozenset({"ConnectionError", "HTTPClientError", "HTTPError", "HTTPException", "OSError"})
@@ -72,8 +80,8 @@ class KmsClient:
     def generate(self, arn: KeyArn, context: Mapping[str, str]) -> DataKey:
         """GenerateDataKey of 32 bytes under the context.
 
-        Raises `KmsDeniedError`, `KmsKeyDisabledError`, `KmsUnreachableError`, `InvalidKeyError` for a key of
-        another kind than symmetric, and `ConfigError`.
+        Raises `KmsDeniedError`, of which `KmsExpiredError` is one kind, `KmsKeyDisabledError`,
+        `KmsUnreachableError`, `InvalidKeyError` for a key of another kind than symmetric, and `ConfigError`.
         """
         answer = self._call("kms:GenerateDataKey", arn, context, NumberOfBytes=DATA_KEY_SIZE)
         return _data_key(answer, answer.get("CiphertextBlob", b""))
@@ -84,7 +92,7 @@ class KmsClient:
         return _data_key(answer, blob)
 
     def _call(self, action: Action, arn: KeyArn, context: Mapping[str, str], **more: Any) -> dict[str, Any]:
-        from archiver.aws.door import FAILURES, ClientError
+        from archiver.aws.door import FAILURES, ClientError, is_expired
 
         if self._clock() < self._silent.get(arn.region, -inf) + PAUSE_SECONDS:
             raise _no_answer(action, arn, "it gave no answer a moment ago and was not asked again")
@@ -104,6 +112,10 @@ class KmsClient:
             raise found from error
         except _NO_ANSWER:
             answer = None
+        except RuntimeError as error:
+            if not is_expired(error):
+                raise
+            raise _not_renewed(error, action, arn) from error
         return answer if isinstance(answer, dict) else {}
 
     def _client(self, region: str) -> Any:
@@ -140,8 +152,8 @@ def _answered(error: ClientError, action: Action, arn: KeyArn, context: Mapping[
             remedy=f"allow {action} on the key for this context, in the key's policy or the caller's; "
             "docs/KEYS.md has both",
         )
-    if code in _NO_CALLER:
-        return KmsDeniedError(
+    if code in _NO_CALLER | _EXPIRED:
+        return (KmsExpiredError if code in _EXPIRED else KmsDeniedError)(
             f"KMS does not accept the credentials for {action} on {arn}: {code}, {_words(error)}",
             remedy=f"{_LOG_IN}; and check this machine's clock",
         )
@@ -162,6 +174,8 @@ def _answered(error: ClientError, action: Action, arn: KeyArn, context: Mapping[
 
 def _unanswered(error: Exception, action: Action, arn: KeyArn) -> ArchiverError:
     kinds = {kind.__name__ for kind in type(error).__mro__}
+    if kinds & _NOT_RENEWED:
+        return _not_renewed(error, action, arn)
     if kinds & _NO_CREDENTIALS:
         return KmsDeniedError(
             f"there are no usable credentials for {action} on {arn} ({type(error).__name__})", remedy=_LOG_IN
@@ -171,6 +185,14 @@ def _unanswered(error: Exception, action: Action, arn: KeyArn) -> ArchiverError:
     return ConfigError(
         f"the AWS configuration for {arn} cannot be used ({type(error).__name__})",
         remedy="check keys.kms_endpoint_url, store.profile and the AWS configuration",
+    )
+
+
+def _not_renewed(error: Exception, action: Action, arn: KeyArn) -> KmsExpiredError:
+    return KmsExpiredError(
+        f"the credentials for {action} on {arn} have run out, and there are no new ones "
+        f"({type(error).__name__})",
+        remedy=_LOG_IN,
     )
 
 

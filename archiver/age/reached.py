@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from archiver.age.kms import KmsRecipient
 from archiver.age.protocols import Recipient
-from archiver.errors import KmsUnreachableError
+from archiver.errors import KMS_AWAY, ArchiverError
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +30,17 @@ class Reached:
 def reached(recipients: Iterable[Recipient]) -> Reached:
     """Those of `recipients`, bound to one object, that can be sealed to now: KMS may be away for the others.
 
-    KMS is asked here, for one object. Where nobody is left, raises the `KmsUnreachableError` of the first;
-    and what else KMS answers with, such as `KmsDeniedError` and `KmsKeyDisabledError`: that it was asked.
+    KMS is asked here, for one object. Credentials that have expired count as away. Where nobody is left,
+    raises the error of the first; and what else KMS answers with, such as `KmsDeniedError` and
+    `KmsKeyDisabledError`: that it was asked.
     """
     there: list[Recipient] = []
     missing: list[str] = []
-    first: KmsUnreachableError | None = None
+    first: ArchiverError | None = None
     for recipient in recipients:
         try:
             there.append(recipient.in_hand() if isinstance(recipient, KmsRecipient) else recipient)
-        except KmsUnreachableError as error:
+        except KMS_AWAY as error:
             missing.append(recipient.fingerprint)
             first = first or error
     if first is not None and not there:

@@ -35,6 +35,7 @@ __all__ = [
     "code_of",
     "crc64nvme",
     "credentials_from",
+    "is_expired",
     "settings_of",
 ]
 
@@ -101,6 +102,11 @@ def settings_of(profile: str | None) -> dict[str, str]:
 def code_of(error: ClientError) -> str:
     """The service's own word for the error, such as `NoSuchKey`."""
     return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def is_expired(error: RuntimeError) -> bool:
+    """Whether boto3 got new credentials that have expired like the old ones: it has no class for that."""
+    return "still expired" in str(error)
 
 
 def crc64nvme(data: Any, before: int = 0) -> int:

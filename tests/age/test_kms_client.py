@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
+from pathlib import Path
 
 import boto3
 import pytest
@@ -23,10 +25,13 @@ from archiver.errors import (
     ConfigError,
     InvalidKeyError,
     KmsDeniedError,
+    KmsExpiredError,
     KmsKeyDisabledError,
     KmsUnreachableError,
+    StoreDeniedError,
     WrappedKeyError,
 )
+from archiver.store import S3Options, open_store
 
 PAIRS = BUNDLE.pairs()
 
@@ -289,7 +294,8 @@ def answering(status: int, body: bytes) -> Iterator[str]:
             "KeyUnavailable",
         ),
         (400, b'{"__type":"SomethingNewException"}', KmsUnreachableError, "SomethingNew"),
-        (400, b'{"__type":"ExpiredTokenException"}', KmsDeniedError, "ExpiredToken"),
+        (400, b'{"__type":"ExpiredTokenException"}', KmsExpiredError, "ExpiredToken"),
+        (400, b'{"__type":"AccessDeniedException"}', KmsDeniedError, "not allowed"),
         (400, b'{"__type":"IncorrectKeyException"}', WrappedKeyError, "under the context"),
         (400, b'{"__type":"InvalidKeyUsageException"}', InvalidKeyError, "cannot wrap"),
     ],
@@ -303,6 +309,30 @@ def test_what_an_answer_means(status, body, kind, words, kms_caller: Callable[..
     assert str(caught.value).isprintable()
     assert "\x1b" not in str(caught.value)
     assert SECOND.text in str(caught.value)
+
+
+def test_credentials_that_ran_out_and_are_not_renewed(
+    kms_caller: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """boto3 raises a bare RuntimeError where those that it is given anew are old; S3 sees the same."""
+    given = {
+        "Version": 1,
+        "AccessKeyId": "AK" + "X" * 18,
+        "SecretAccessKey": "x" * 40,
+        "SessionToken": "x",
+        "Expiration": "2026-01-01T00:00:00Z",
+    }
+    (tmp_path / "given.json").write_text(json.dumps(given))
+    (tmp_path / "config").write_text(f"[default]\ncredential_process = cat {tmp_path / 'given.json'}\n")
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    port = free_ports(1)[0]
+    with pytest.raises(KmsExpiredError):
+        KmsClient(options(f"http://127.0.0.1:{port}")).generate(SECOND, PAIRS)
+    away = S3Options(options(f"http://127.0.0.1:{port}"))
+    with pytest.raises(StoreDeniedError, match="no usable credentials"):
+        open_store("s3://bucket/store", options=away).head("store.json")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,13 @@ from local_kms import ARN, BUNDLE, SECOND, LocalKms, identities, recipient
 
 from archiver import age
 from archiver.age import DataKeys, data_keys
-from archiver.errors import ArchiverError, KmsDeniedError, KmsKeyDisabledError, KmsUnreachableError
+from archiver.errors import (
+    ArchiverError,
+    KmsDeniedError,
+    KmsExpiredError,
+    KmsKeyDisabledError,
+    KmsUnreachableError,
+)
 
 ANNA = age.generate()
 RECORD = replace(BUNDLE, object="record")
@@ -88,6 +94,18 @@ def test_an_answer_is_no_absence(service: LocalKms, keys: DataKeys, answer: type
         with pytest.raises(answer):
             age.reached([recipient(keys), ANNA.recipient])
     assert service.calls["generate"] == 2  # a permission that is given counts at once
+
+
+def test_expired_credentials_are_an_absence(service: LocalKms, keys: DataKeys, clock: Clock) -> None:
+    service.fail = {ARN.text: KmsExpiredError("expired", remedy="log in")}
+    for _ in range(2):
+        assert age.reached([recipient(keys), ANNA.recipient]).missing == (ARN.fingerprint,)
+    with pytest.raises(KmsExpiredError, match="expired; it was not asked again"):
+        age.reached([recipient(keys)])
+    assert service.calls["generate"] == 1
+    service.fail = {}
+    clock.now += data_keys.SECONDS_AWAY
+    assert age.reached([recipient(keys), ANNA.recipient]).missing == ()
 
 
 def test_once_asked_it_goes_on_whatever_becomes_of_kms(

@@ -317,9 +317,20 @@ def test_other_objects_of_the_run_are_reached_likewise(place: Place) -> None:
         replace(setup, recipients=setup.recipients[:1]).seal_to(RUN, "t", "effect")
 
 
-def test_a_loop_goes_on_without_kms_from_its_beginning_to_its_end(place: Place, tmp_path: Path) -> None:
+EXPIRED = Fault(
+    "refuse",
+    times=None,
+    status=400,
+    body=b'{"__type":"ExpiredTokenException","message":"The security token is expired"}',
+)
+
+
+@pytest.mark.parametrize("fault", [AWAY, EXPIRED], ids=["away", "expired"])
+def test_a_loop_goes_on_without_kms_from_its_beginning_to_its_end(
+    place: Place, tmp_path: Path, fault: Fault
+) -> None:
     """Checkpoints, claim, intent and outcome: all of it in the store, and nothing of it asks for more."""
-    place.line.script(AWAY)
+    place.line.script(fault)
     for text in ("first", "second"):  # the second resumes the first, which has not finished
         with archiver.run(RUN, setup=place.opened(without_kms=False)) as run:
             run.checkpoint([{"role": "user", "content": text}], phase="built", milestone="build")

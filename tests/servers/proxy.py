@@ -63,6 +63,8 @@ class Fault:
     after: int = 0
     status: int = 503
     code: str = "SlowDown"
+    body: bytes = b""
+    """Of the answer, else that of S3 with the code."""
     wait: float = 0.0
     """Seconds before anything is done."""
     slow: int | None = None
@@ -288,7 +290,7 @@ async def _refuse(client: Pipe, head: Head, request: Request, fault: Fault) -> N
         async for _ in client.request_body(head):
             pass
     request.status = fault.status
-    body = f"<Error><Code>{fault.code}</Code><Message>Come again.</Message></Error>".encode()
+    body = fault.body or f"<Error><Code>{fault.code}</Code><Message>Come again.</Message></Error>".encode()
     shown = b"" if request.method == "HEAD" else body
     await client.send(
         f"HTTP/1.1 {fault.status} {fault.code}\r\nContent-Type: application/xml\r\n"

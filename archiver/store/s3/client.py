@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, get_args
 
-from archiver.aws.door import FAILURES, ClientError, client, code_of
+from archiver.aws.door import FAILURES, ClientError, client, code_of, is_expired
 from archiver.errors import ArchiverError
 from archiver.model.record import RetentionClass
 from archiver.store.base import ObjectInfo
@@ -17,7 +17,7 @@ from archiver.store.options import S3Options
 from archiver.store.s3 import contents
 from archiver.store.s3.address import Address
 from archiver.store.s3.answers import answered
-from archiver.store.s3.failures import unanswered
+from archiver.store.s3.failures import no_credentials, unanswered
 from archiver.store.s3.quick import QuickReads
 from archiver.store.s3.request import UNREADABLE, PastEndError, Request, not_understood, understood
 
@@ -63,6 +63,10 @@ class S3:
             raise unanswered(error, request) from error
         except UNREADABLE as error:
             raise not_understood(request.what) from error
+        except RuntimeError as error:
+            if not is_expired(error):
+                raise
+            raise no_credentials(error, request) from error
 
     def quickly(self, name: str, limit: int) -> bytes | None:
         """A small object whole, if nothing stands against it; None: ask for it in the ordinary way."""

@@ -14,11 +14,7 @@ def unanswered(error: Exception, request: Request) -> ArchiverError:
     """The error of this package that says what `error` of boto3 or the network means."""
     kinds = {kind.__name__ for kind in type(error).__mro__}
     if kinds & _NO_CREDENTIALS:
-        return StoreDeniedError(
-            f"there are no usable credentials for {request.where} ({type(error).__name__})",
-            remedy="log in (`aws sso login`, `aws configure`), or set AWS_PROFILE, store.profile or "
-            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
-        )
+        return no_credentials(error, request)
     if kinds & {"PaginationError", "ResponseParserError"}:
         return not_understood(request.what)
     if kinds & {"FlexibleChecksumError", "ChecksumError"}:
@@ -42,6 +38,15 @@ def unanswered(error: Exception, request: Request) -> ArchiverError:
     return StoreUnreachableError(
         f"the connection to {request.where} failed at {request.what} ({type(error).__name__})",
         remedy=_CHECK_NETWORK,
+    )
+
+
+def no_credentials(error: Exception, request: Request) -> StoreDeniedError:
+    """The error of credentials that are not there, or have expired."""
+    return StoreDeniedError(
+        f"there are no usable credentials for {request.where} ({type(error).__name__})",
+        remedy="log in (`aws sso login`, `aws configure`), or set AWS_PROFILE, store.profile or "
+        "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     )
 
 
