@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from archiver import gate, layout, position, restore, saved, withheld
+from archiver import gate, layout, position, records, restore, saved, withheld
 from archiver.errors import (
     AWAY,
     ArchiverError,
@@ -175,7 +175,19 @@ class _Opening:
                 f"{place.seq - 1} came after the own claim, {resumed.seq}",
                 remedy="look who else resumes it; start it again once that one has ended",
             )
+        self._keep_claim(place)
         return self._opened(state, place, effects, resumed.decisions, resumed=True, claim=resumed.seq)
+
+    def _keep_claim(self, place: Position) -> None:
+        """Have the spool know the own claim too: should the store be away at the next start, it proves it."""
+        claim = place.head
+        if claim is None:
+            return
+        try:
+            name = layout.record_name(claim.run, claim.seq)
+            self._spool.keep(claim, self._setup.store.read(name, limit=records.MAX_RECORD))
+        except ArchiverError as error:
+            log.warning("run %s could not go on without the store, should it be away: %s", claim.run, error)
 
     def _begun(self) -> Opened:
         """A run of which the store has no checkpoint."""
@@ -204,13 +216,16 @@ class _Opening:
         with Scratch() as scratch:
             found = saved.fetch(proven.checkpoint, local, scratch.path / "bundle", Silent()).checkpoint
             checkpoint = withheld.without_replay(repair(found, scratch)[0])
+            checkpoint = gate.with_decisions(checkpoint, proven.decisions)
             state = State.of(checkpoint)
         _demand_task(self._wanted, checkpoint)
         demand_left(run, self._wanted.budget or state.budget, state.spend)
         gate.refuse_undecided(checkpoint)
         place = position.after(proven.head, proven.sha256, local)
         finished = checkpoint.outcome == "succeeded"
-        return self._opened(state, place, checkpoint.effects, resumed=True, finished=finished)
+        return self._opened(
+            state, place, checkpoint.effects, proven.decisions, resumed=True, finished=finished
+        )
 
     def _opened(
         self,

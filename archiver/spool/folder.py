@@ -145,7 +145,14 @@ class RunFolder:
             before = entry
         return before, None
 
-    def put(self, meta: Meta, sealed: bytes, bundle: Path | None, skip: Callable[[], None]) -> Entry:
+    def put(
+        self,
+        meta: Meta,
+        sealed: bytes,
+        bundle: Path | None,
+        skip: Callable[[], None] = lambda: None,
+        state: State = "waiting",
+    ) -> Entry:
         """A new entry, durable when this returns; of a failure nothing is left, the bundle where it was.
 
         `skip` makes the room that it takes by the rules, once it is certain that the disk has it.
@@ -156,7 +163,7 @@ class RunFolder:
         try:
             staged.mkdir(mode=0o700)
             disk.write(staged / record_file(meta), sealed)
-            disk.write(staged / meta_file("waiting"), meta_bytes(meta))
+            disk.write(staged / meta_file(state), meta_bytes(meta))
             if bundle is not None:
                 moved = disk.take(bundle, staged / BUNDLE)
             fsync_folder(staged)
@@ -173,7 +180,7 @@ class RunFolder:
             bundle.unlink(missing_ok=True)
         with suppress(FileNotFoundError):
             (self.path / _FINISHED).unlink()
-        return Entry(target, meta, "waiting")
+        return Entry(target, meta, state)
 
     def change(self, entry: Entry, meta: Meta, sealed: bytes | None = None) -> Entry:
         """Say something else of an entry, with another record if need be; its bundle goes if that is said."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from archiver import age, rollback
 from archiver.errors import ContainerError
-from archiver.model.record import Record
+from archiver.model.record import Decision, Record
 from archiver.spool import disk
 from archiver.spool.entry import Entry
 from archiver.spool.signing import opened
@@ -25,6 +25,8 @@ class Proven:
     head: Record
     sha256: str
     checkpoint: Record | None
+    decisions: tuple[Decision, ...] = ()
+    """What claims after the checkpoint say of effects, oldest first."""
 
 
 def prove(entries: Sequence[Entry], run: str, setup: Setup) -> Proven | None:
@@ -35,13 +37,14 @@ def prove(entries: Sequence[Entry], run: str, setup: Setup) -> Proven | None:
     chain = _newest_chain(entries)
     if not chain or setup.witness is None or not _continues(chain, rollback.look(run, setup).seen):
         return None
-    head = opened(chain[-1], setup)
-    checkpoint = None
-    if (holder := next((entry for entry in reversed(chain) if entry.bundle is not None), None)) is not None:
-        checkpoint = head if holder is chain[-1] else opened(holder, setup)
-        if not _has_bundle(holder, checkpoint):
-            return None
-    return Proven(head, chain[-1].sha256, checkpoint)
+    place = next((at for at in reversed(range(len(chain))) if chain[at].bundle is not None), None)
+    if place is None:
+        return Proven(opened(chain[-1], setup), chain[-1].sha256, None)
+    checkpoint, *after = (opened(entry, setup) for entry in chain[place:])
+    if not _has_bundle(chain[place], checkpoint):
+        return None
+    decisions = tuple(decision for record in after for decision in record.decisions)
+    return Proven((checkpoint, *after)[-1], chain[-1].sha256, checkpoint, decisions)
 
 
 def _newest_chain(entries: Sequence[Entry]) -> list[Entry]:

@@ -101,6 +101,27 @@ class RunSpool:
         self._remember(record)
         return entry
 
+    def keep(self, record: Record, sealed_record: bytes) -> bool:
+        """Keep a record without a bundle that came straight into the store, such as the own claim, as one
+        that was delivered: what proves the head goes on to it. Whether it follows what is kept here; else
+        nothing is done.
+
+        Raises `StoreFullError` and what else the disk fails with.
+        """
+        self._demand_own(record, None)
+        if not self._folder.exists:
+            return False
+        with self._folder.changing():
+            head = self._folder.newest()
+            if head is None or not head.delivered or head.seq + 1 != record.seq:
+                return False
+            if record.previous not in head.digests:
+                return False
+            meta = self._meta(record, sealed_record, None, plain=False, joined=True)
+            self._folder.put(meta, sealed_record, None, state="delivered")
+        self._room.changed(len(sealed_record))
+        return True
+
     def entries(self) -> tuple[Entry, ...]:
         """What is not in the store yet, by number. Raises `DamagedError` for an entry that cannot be read."""
         with self._folder.reading():

@@ -299,6 +299,28 @@ def test_a_restart_while_the_store_is_away_goes_on_from_the_spool(
         assert run.seq == 4
 
 
+def test_the_own_claim_and_what_it_decides_are_known_while_the_store_is_away(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARCHIVER_RUN__PATIENCE", "2s")
+    with archiver.run("t", config=config, policy=ALWAYS) as run:
+        with pytest.raises(ZeroDivisionError), run.effect("pay", key="k"):
+            _ = 1 / 0
+        run.checkpoint(TALK)
+    for because in ("looked", ""):  # two claims and nothing after them
+        resolve = {"k": "done"} if because else None
+        with archiver.run("t", config=config, resolve=resolve, because=because) as run:
+            claimed = run.seq
+    (tmp_path / "store").rename(tmp_path / "away")
+    with archiver.run("t", config=config, policy=ALWAYS) as run:
+        assert (run.messages, run.seq) == (TALK, claimed)
+        assert run.checkpoint(TALK, phase="on").status == "spooled"
+    (tmp_path / "away").rename(tmp_path / "store")
+    with archiver.run("t", config=config, policy=ALWAYS) as run:
+        assert run.phase == "on"
+        assert run.effect("pay", key="k").do(lambda: "again") is None
+
+
 def test_a_child_of_a_fork_does_not_use_the_run(setup: Setup) -> None:
     with archiver.run("t", setup=setup, policy=ALWAYS) as run:
         child = os.fork()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from archiver import saved
+from archiver import records, saved
 from archiver.errors import NoSuchRunError, ObjectNotFoundError, StoreDeniedError
 from archiver.progress import Silent
 from archiver.restore import restore
@@ -119,8 +119,6 @@ def test_a_damaged_bundle_is_no_proof(setup: Setup, hand: Make) -> None:
 
 def test_what_came_after_the_newest_bundle_stays_with_it(setup: Setup, hand: Make) -> None:
     """A claim made while the store was away: the checkpoint that it goes on from stays here."""
-    from archiver import records
-
     writer = hand()
     writer.save("one", plain=False)
     record = writer.made[0].model_copy(
@@ -133,6 +131,27 @@ def test_what_came_after_the_newest_bundle_stays_with_it(setup: Setup, hand: Mak
         proven = hand().spool.proven()
         assert proven is not None
         assert (proven.head.kind, proven.checkpoint and proven.checkpoint.seq) == ("claim", 1)
+
+
+def test_the_own_claim_is_kept_where_it_follows_what_was_delivered(setup: Setup, hand: Make) -> None:
+    writer = hand()
+    first = writer.save("one").sha256
+    claim = writer.made[0].model_copy(update={"kind": "claim", "bundle": None, "seq": 2, "previous": first})
+    recipients = setup.recipients_for("r", "r", "record")
+    sealed = records.encode(claim, setup.require_signing_key(), recipients)
+    other = claim.model_copy(update={"previous": "f" * 64})
+    assert not writer.spool.keep(claim, sealed), "the one before it waits"
+    writer.spool.deliver()
+    assert not writer.spool.keep(other, sealed)
+    assert not hand("s").spool.keep(claim.model_copy(update={"run": "s", "task": "s"}), sealed)
+    assert writer.spool.keep(claim, sealed)
+    see(setup, 2, records.body_sha256(claim))
+    proven = hand().spool.proven()
+    assert proven is not None
+    assert (proven.head.kind, proven.sha256) == ("claim", records.body_sha256(claim))
+    assert proven.checkpoint is not None
+    assert proven.checkpoint.seq == 1
+    assert writer.spool.entries() == ()
 
 
 def test_a_lost_answer_does_not_spoil_the_proof(setup: Setup, hand: Make) -> None:
