@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar
 
@@ -96,7 +96,7 @@ class Run:
     @property
     def messages(self) -> list[Any]:
         """The conversation as it was saved or given last; a new list each time."""
-        messages: list[Any] = jsonio.loads(self._state.messages)
+        messages: list[Any] = jsonio.exact(self._state.messages)
         return messages
 
     @property
@@ -447,6 +447,11 @@ class Run:
 
 def _taken(messages: Iterable[Any]) -> bytes:
     """One pass over native code, which nothing of the loop can change any more."""
+    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
+        raise UsageError(
+            f"messages are a list, and this is of type {type(messages).__name__}",
+            remedy="give the whole conversation as a list of what you send to the API",
+        )
     return jsonio.taken(messages if isinstance(messages, list) else list(messages))
 
 

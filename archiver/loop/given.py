@@ -94,7 +94,7 @@ def json_of(value: Any) -> Any:
 
     Raises `NotSerialisableError` with the place of what has no JSON form.
     """
-    return jsonio.loads(jsonio.taken(value))
+    return jsonio.exact(jsonio.taken(value))
 
 
 def _not_a(what: str, error: ValidationError) -> UsageError:

@@ -45,7 +45,7 @@ def _piece(array: bytes, start: int, end: int, size: int) -> tuple[int, list[Any
         for _ in range(_TRIES):
             stop = _cut(array, max(stop, start + size - 1) + 1, end, cuts)
             try:
-                return stop, jsonio.loads(b"[%b]" % array[start:stop])
+                return stop, jsonio.exact(b"[%b]" % array[start:stop])
             except ValueError:
                 if stop == end:
                     raise

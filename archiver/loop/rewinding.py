@@ -46,5 +46,6 @@ def rewound(now: State, to: int, because: str, setup: Setup) -> State:
         spend=now.spend,
         since=now.since,
         budget=now.budget,
+        dialect=now.dialect,
         environment=now.environment,
     )

@@ -26,11 +26,13 @@ from archiver.model import (
     Workspace,
 )
 from archiver.transcripts import detect
+from archiver.transcripts.places import at
 
 MAX_EVIDENCE: Final = 50
 """The newest pieces of evidence that a checkpoint carries."""
 ITEMS_TO_LOOK_AT: Final = 200
-"""Messages that tell the dialect."""
+"""Messages that tell the dialect: so many of those that are only text, and of others."""
+_PLAIN: Final = {"role", "content"}
 _PART: Final = TranscriptPart(name="messages.jsonl")
 
 
@@ -44,6 +46,9 @@ class State:
     objective: str = ""
     user_id: str | None = None
     dialect: str | None = None
+    """That of the messages, as the loop says; None where it is found out."""
+    before: str = detect.OPAQUE
+    """The dialect in which the run was saved before it was resumed."""
     phase: str = ""
     note: str = ""
     outcome: Outcome = "running"
@@ -75,7 +80,7 @@ class State:
             created_at=checkpoint.created_at,
             objective=checkpoint.objective,
             user_id=checkpoint.user_id,
-            dialect=checkpoint.transcript.dialect if checkpoint.transcript.parts else None,
+            before=checkpoint.transcript.dialect,
             phase=checkpoint.phase,
             # The note of a run that died says how; it goes on with one of its own.
             note="" if checkpoint.outcome in ("failed", "cancelled") else checkpoint.note,
@@ -123,10 +128,16 @@ class State:
             "workspace": self.workspace,
             "environment": self.environment,
         }
-        messages, dialect, main, others = self.messages, self.dialect, self.main, self.others
+        messages, dialect, before, main, others = (
+            self.messages,
+            self.dialect,
+            self.before,
+            self.main,
+            self.others,
+        )
 
         def make() -> Checkpoint:
-            return Checkpoint(**values, transcript=_transcript(messages, dialect, main, others))
+            return Checkpoint(**values, transcript=_transcript(messages, dialect, before, main, others))
 
         return make
 
@@ -158,19 +169,45 @@ class Said:
 
 
 def _transcript(
-    messages: bytes, dialect: str | None, main: TranscriptPart, others: tuple[TranscriptPart, ...]
+    messages: bytes,
+    dialect: str | None,
+    before: str,
+    main: TranscriptPart,
+    others: tuple[TranscriptPart, ...],
 ) -> Transcript:
     lines: list[bytes] = []
-    first: list[Any] = []
+    seen: list[Any] = []
+    plain = 0
     for item in elements(messages):
         lines.append(jsonio.again(item))
-        if len(first) < ITEMS_TO_LOOK_AT:
-            first.append(item)
+        plain += (quiet := _is_plain(item))
+        if (plain if quiet else len(seen) - plain) < ITEMS_TO_LOOK_AT:
+            seen.append(item)
     if not lines and not others:
         return Transcript()
-    found = detect.of_messages(first, None) if dialect is None else dialect
     filled = main.model_copy(update={"items": Items.of_lines(lines)})
-    return Transcript(dialect=found, parts=(filled, *others))
+    return Transcript(dialect=dialect or _found(seen, main, before), parts=(filled, *others))
+
+
+def _found(seen: list[Any], main: TranscriptPart, before: str) -> str:
+    """The dialect that the messages show now, else the one they were in before.
+
+    It is looked for each time: a conversation that has only begun is in nobody's format yet, and read in a
+    wrong one it would lose results of tools when it is mended.
+    """
+    if main.nested_at:
+        return before
+    found = (
+        detect.of_messages(seen, at(main.header, main.items_at[:-1]))
+        if main.items_at
+        else detect.of_lines(seen)
+    )
+    return before if found == detect.OPAQUE else found
+
+
+def _is_plain(item: Any) -> bool:
+    """Whether the message says only who said what: then it tells little of the dialect."""
+    return isinstance(item, dict) and item.keys() == _PLAIN and isinstance(item["content"], str)
 
 
 def _main(parts: tuple[TranscriptPart, ...]) -> tuple[TranscriptPart, tuple[TranscriptPart, ...]]:
