@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +14,8 @@ from servers import ministack as ministacks
 from servers import seaweed as seaweedfs
 from servers.ministack import Caller, Ministack
 from servers.seaweed import Seaweed
+
+from archiver.redact import Redactor, new_key
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -31,11 +35,26 @@ def state_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
 
 
 @pytest.fixture(scope="session")
-def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for all tests and their processes, so that the rules are compiled once: it takes seconds."""
+def compiled_rules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache with the compiled rules of the package alone, made once for all test processes in seconds."""
     base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared-cache"
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled-rules"
     folder.mkdir(exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch, (folder / "lock").open("w") as lock:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        Redactor.load(new_key())
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shared_cache(compiled_rules: Path) -> Path:
+    """One cache for all tests and their processes, which has the rules of the package from the start."""
+    folder = compiled_rules.with_name("shared-cache")
+    with (compiled_rules / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            shutil.copytree(compiled_rules, folder, ignore=shutil.ignore_patterns(".new-*"))
     return folder
 
 

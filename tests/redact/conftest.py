@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from archiver.redact import rules
+from archiver.redact import cache, rules
 from archiver.redact.exact import ExactMatcher
 from archiver.redact.finder import Finder
 from archiver.redact.ledger import Ledger
@@ -17,8 +17,9 @@ KEY = b"k" * 32
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_folder(shared_cache: Path) -> Iterator[Path]:
-    """Compiled databases of the tests are kept apart from the user's."""
+    """Compiled databases of the tests are kept apart from the user's, and all: many rules are tried here."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cache, "_MOST", 1_000)
         patch.setenv("XDG_CACHE_HOME", str(shared_cache))
         yield shared_cache
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from archiver.redact import Redactor, new_key
 from archiver.testing import Report
 from archiver.testing.harness import play
 from archiver.testing.lives import Lives, agent_of
@@ -21,17 +18,9 @@ AGENTS = Path(__file__).parent / "agents.py"
 
 
 @pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Rules are compiled once for all test processes, and not found in the developer's home."""
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    folder = shared / "kill-test-cache"
-    folder.mkdir(exist_ok=True)
-    with pytest.MonkeyPatch.context() as patch, (folder / "lock").open("w") as lock:
-        patch.setenv("XDG_CACHE_HOME", str(folder))
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        Redactor.load(new_key())
-    return str(folder)
+def cache(compiled_rules: Path) -> str:
+    """What every machine gets a copy of, so nothing else lies there; and not the developer's."""
+    return str(compiled_rules)
 
 
 @pytest.fixture(autouse=True)
