@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from archiver import telemetry
 from archiver.errors import (
+    AWAY,
     AlreadyExistsError,
     ArchiverError,
     KeyUnavailableError,
@@ -15,9 +16,11 @@ from archiver.errors import (
     StoreDeniedError,
     StoreError,
     StoreFullError,
+    StoreUnreachableError,
 )
 from archiver.gate import told
 from archiver.ledger import Sealed
+from archiver.loop.reach import Reach
 
 if TYPE_CHECKING:
     from archiver.ledger import Ledger, Subject
@@ -36,8 +39,14 @@ PutAside = Callable[[str, bytes], None]
 class EffectRecords:
     """Records what happens to effects of one run; safe to share between threads."""
 
-    def __init__(self, ledger: Ledger, put_aside: PutAside | None, *, strict: bool) -> None:
+    def __init__(
+        self, ledger: Ledger, put_aside: PutAside | None, *, strict: bool, reach: Reach | None = None
+    ) -> None:
+        """`reach` is told whether the store answers, and heard where it does not matter much."""
         self._ledger, self._put_aside, self._strict = ledger, put_aside, strict
+        self._reach = reach or Reach()
+        self._elsewhere: set[str] = set()
+        """Attempts of which the store does not have the intent: it need not have the outcome first."""
         self._doubtful: dict[str, Sealed] = {}
         """Intents of which the store gave no answer, by key: they may be there."""
 
@@ -56,6 +65,7 @@ class EffectRecords:
             if not isinstance(error, _SURELY_NOT):
                 self._doubtful[subject.key] = sealed
             raise
+        self._reach.answered()
         telemetry.effect_recorded("intent")
         return sealed.entry
 
@@ -66,6 +76,7 @@ class EffectRecords:
         doubtful = self._doubtful.pop(subject.key, None)
         entry = self._ledger.intent(subject) if doubtful is None else doubtful.entry
         self._ledger.note(entry)
+        self._elsewhere.add(entry.id)
         if self._aside(doubtful or entry):
             telemetry.effect_recorded("intent", "spool")
         return entry
@@ -79,11 +90,17 @@ class EffectRecords:
         sealed: Sealed | None = None
         try:
             sealed = self._ledger.seal(entry)
+            if self._reach.away and entry.intent in self._elsewhere and self._aside(sealed):
+                self._ledger.note(entry)
+                telemetry.effect_recorded("outcome", "spool")
+                return
             self._ledger.put(sealed)
+            self._reach.answered()
             telemetry.effect_recorded("outcome")
         except AlreadyExistsError as error:
             self._compare(entry, error)
         except NOT_TAKEN as error:
+            self.failed(error)
             self._ledger.note(entry)
             log.warning("the outcome of effect %s is not in the store: %s", told([entry.key]), error)
             if sealed is not None and self._aside(sealed):
@@ -99,6 +116,16 @@ class EffectRecords:
             self.outcome(self._ledger.outcome(intent, "not-done", reason=reason))
         except ArchiverError as error:
             log.warning("that effect %s was not done is not recorded: %s", told([intent.key]), error)
+
+    def failed(self, error: ArchiverError) -> None:
+        """Something that was asked of the store for an effect was in vain."""
+        if isinstance(error, AWAY):
+            self._reach.missed()
+
+    def demand_reach(self) -> None:
+        """For who can do without the store: `StoreUnreachableError` where it did not answer before."""
+        if self._reach.away:
+            raise StoreUnreachableError("the store did not answer before, and is not waited for again")
 
     def close(self) -> None:
         """Say of intents that may have reached the store without an answer that nothing was done."""

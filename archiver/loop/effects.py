@@ -21,6 +21,7 @@ from archiver.gate import told
 from archiver.ledger import effect_of
 from archiver.loop.effect_call import Asked, Begun, EffectCall, Recorded
 from archiver.loop.effect_records import NOT_TAKEN, EffectRecords, PutAside
+from archiver.loop.reach import Reach
 from archiver.loop.tools import effect
 from archiver.model import Effect, JsonValue
 from archiver.model.record import Decision
@@ -57,9 +58,10 @@ class EffectBook:
         put_aside: PutAside | None = None,
         changed: Callable[[Effect], None] = lambda _: None,
         strict: bool = False,
+        reach: Reach | None = None,
     ) -> None:
         self._ledger = ledger
-        self._records = EffectRecords(ledger, put_aside, strict=strict)
+        self._records = EffectRecords(ledger, put_aside, strict=strict, reach=reach)
         self._fence, self._ready, self._changed = fence, ready, changed
         self._decisions = {decision.effect: decision for decision in decisions}
         self._lock = threading.Lock()
@@ -185,6 +187,7 @@ class EffectBook:
     def _begin(self, subject: Subject, asked: Asked) -> Begun | Recorded:
         if not asked.replayable and not self._ledger.loaded:
             with self._unless_refused(subject, asked, "what the store knows of it was not read"):
+                self._demand_reach(asked)
                 self._reread(subject, asked)
         for _ in range(_ATTEMPTS):
             known = gate.Effects(self._of(subject.key), self._decisions)
@@ -212,6 +215,7 @@ class EffectBook:
             self._ready()
         intent = None
         with self._unless_refused(subject, asked, "its intent is not in the store"):
+            self._demand_reach(asked)
             self._ledger.settle(self._decisions_on(subject.key))
             intent = self._records.intent(subject)
             if intent is None:
@@ -227,6 +231,7 @@ class EffectBook:
         """Nobody has taken the run over: whoever does so from now on sees the intent."""
         try:
             with self._unless_refused(subject, asked, "nobody could look whether the run was taken over"):
+                self._demand_reach(asked)
                 self._fence()
         except BaseException:
             self.withdraw(Begun(intent), "it was not begun")
@@ -238,13 +243,23 @@ class EffectBook:
         try:
             yield
         except NOT_TAKEN as error:
-            if not asked.replayable and asked.unrecorded == "refuse":
+            self._records.failed(error)
+            if not self._may_do_without(asked):
                 raise EffectNotRecordedError(
                     f"the effect {told([subject.key])} is not done, because {what}: {error}",
                     remedy="try again once the store is back; or, where doing it twice is better than not "
                     'doing it, say unrecorded="do"',
                 ) from error
             log.warning("effect %s is done although %s: %s", told([subject.key]), what, error)
+
+    def _demand_reach(self, asked: Asked) -> None:
+        """Not to wait again for a store that is away, where the effect is done all the same."""
+        if self._may_do_without(asked):
+            self._records.demand_reach()
+
+    @staticmethod
+    def _may_do_without(asked: Asked) -> bool:
+        return asked.replayable or asked.unrecorded == "do"
 
     def _reread(self, subject: Subject, asked: Asked) -> None:
         """What the store says of the effect now; `StaleWriterError` where it is another's run meanwhile."""

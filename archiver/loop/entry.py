@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from contextvars import Token
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -11,9 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
-from archiver import describe
+from archiver import describe, layout
 from archiver.config import load
-from archiver.errors import AWAY, ArchiverError
+from archiver.errors import AWAY, ArchiverError, ObjectNotFoundError
 from archiver.loop import current
 from archiver.loop.asynchronous import AsyncRun
 from archiver.loop.effects import EffectBook
@@ -23,6 +24,7 @@ from archiver.loop.opening import Opened, Wanted, open_run
 from archiver.loop.saving import Saver
 from archiver.loop.writer import Writer
 from archiver.model import Workspace
+from archiver.parallel import in_time
 from archiver.policy import Policy, Profile
 from archiver.setup import Setup, open_setup
 
@@ -63,13 +65,24 @@ class Opening:
 
     def _reached(self) -> tuple[Setup, ArchiverError | None]:
         """The store and the keys; the error of a store that is away, whose id the settings know."""
-        if self.setup is not None:
-            return self.setup, None
-        settings = load(self.config)
+        settings = load(self.config) if self.setup is None else self.setup.settings
+        patience = settings.run.patience.total_seconds()
         try:
-            return open_setup(settings, need="write"), None
+            return in_time(lambda: self._asked(settings), patience), None
         except AWAY as error:
+            if self.setup is not None:
+                return self.setup, error
+            if settings.store.id is None:
+                raise
             return open_setup(settings, need="write", offline=True), error
+
+    def _asked(self, settings: Settings) -> Setup:
+        """The setup, after the store has answered once."""
+        if self.setup is None:
+            return open_setup(settings, need="write")
+        with suppress(ObjectNotFoundError):
+            self.setup.store.head(layout.STORE)
+        return self.setup
 
     def __enter__(self) -> Run:
         self._run = self.open()
@@ -172,6 +185,8 @@ def _begun(opening: Opening, opened: Opened, setup: Setup) -> Run:
     patience = settings.run.patience.total_seconds()
     writer = Writer(setup, opened.place, opened.spool, patience=patience, queue=settings.run.queue)
     rules = _rules(opening.rules, settings)
+    if opened.offline:
+        writer.reach.missed()
     saver = Saver(state, writer, rules=rules, strict=opening.strict, patience=patience)
     book = EffectBook(
         opened.ledger,
@@ -182,6 +197,7 @@ def _begun(opening: Opening, opened: Opened, setup: Setup) -> Run:
         put_aside=writer.put_aside,
         changed=saver.acted,
         strict=opening.strict,
+        reach=writer.reach,
     )
     saver.effects = lambda: book.effects
     return Run(opened, setup, saver, book, strict=opening.strict)

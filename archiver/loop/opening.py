@@ -80,6 +80,8 @@ class Opened:
     decisions: tuple[Decision, ...]
     claim: int | None
     """The number of the record by which the run was taken over."""
+    offline: bool
+    """Whether the store was away."""
     seconds: float
     """What opening took."""
 
@@ -211,7 +213,7 @@ class _Opening:
             ) from away
         log.warning("run %s goes on without the store: %s", run, away)
         if proven is None or proven.checkpoint is None:
-            return self._opened(self._new(), Position(run), ())
+            return self._opened(self._new(), Position(run), (), offline=True)
         local = replace(self._setup, store=self._spool.reader())
         with Scratch() as scratch:
             found = saved.fetch(proven.checkpoint, local, scratch.path / "bundle", Silent()).checkpoint
@@ -224,7 +226,13 @@ class _Opening:
         place = position.after(proven.head, proven.sha256, local)
         finished = checkpoint.outcome == "succeeded"
         return self._opened(
-            state, place, checkpoint.effects, proven.decisions, resumed=True, finished=finished
+            state,
+            place,
+            checkpoint.effects,
+            proven.decisions,
+            resumed=True,
+            finished=finished,
+            offline=True,
         )
 
     def _opened(
@@ -237,13 +245,24 @@ class _Opening:
         resumed: bool = False,
         finished: bool = False,
         claim: int | None = None,
+        offline: bool = False,
     ) -> Opened:
         """With the redaction key of the run, or a new one where no bundle holds one any more."""
         self._key = place.redaction_key or self._key
         place = replace(place, redaction_key=self._key)
         seconds = time.monotonic() - self._began if resumed else 0.0
         return Opened(
-            state, place, self._spool, self._ledger, resumed, finished, effects, decisions, claim, seconds
+            state,
+            place,
+            self._spool,
+            self._ledger,
+            resumed,
+            finished,
+            effects,
+            decisions,
+            claim,
+            offline,
+            seconds,
         )
 
     def _new(self) -> State:

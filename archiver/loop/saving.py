@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from archiver import policy
 from archiver.errors import StoreUnreachableError
+from archiver.loop.reach import BRIEF
 from archiver.loop.snapshot import Snapshot, Ticket
 from archiver.policy import Moment, Policy
 
@@ -69,8 +70,8 @@ class Saver:
         self._began = time.monotonic()
         self._saved_at: float | None = None
         self.tally = Tally()
-        self._late: Ticket | None = None
-        """The last one for which the store was waited for in vain."""
+        self._unsealed = False
+        """Whether one was waited for in vain that was not even sealed, and none was since."""
         self._calls = self._calls_then = self._acted = 0
 
     def offer(self, **moment: Any) -> Ticket:
@@ -99,6 +100,7 @@ class Saver:
         ticket = Ticket("waiting", because, awaited=awaited or self._strict)
         make = self.state.maker(self.effects())
         ticket.listen(self.tally.watch(ticket))
+        ticket.listen(lambda: self._told(ticket))
         self._saved_at, self._calls_then = time.monotonic(), self._calls
         self.unsaved, self._acted = False, 0
         self.writer.submit(Snapshot(make, len(self.state.messages), plain, ticket))
@@ -112,11 +114,7 @@ class Saver:
         the run is strict what keeps it from being stored.
         """
         if ticket.awaited:
-            if self._late is not None and self._late.status != "stored":
-                ticket.wait(self.patience)
-            else:
-                ticket.wait_told(self.patience)
-                self._late = None if ticket.status == "stored" else ticket
+            self._wait(ticket)
             self.writer.raise_if_stale()
             if ticket.status != "stored" and self._strict:
                 raise ticket.error or StoreUnreachableError(
@@ -125,6 +123,20 @@ class Saver:
                     remedy="it is kept in the spool: `archiver sync` delivers it once the store answers",
                 )
         return ticket
+
+    def _wait(self, ticket: Ticket) -> None:
+        patience = min(BRIEF, self.patience) if self._unsealed else self.patience
+        if self.writer.reach.away:
+            ticket.wait(patience)
+        else:
+            ticket.wait_told(patience)
+            if ticket.status == "spooled":
+                self.writer.reach.missed()
+        self._unsealed = ticket.status == "waiting"
+
+    def _told(self, ticket: Ticket) -> None:
+        if ticket.saved:
+            self._unsealed = False
 
     def acted(self, effect: Effect) -> None:
         """An effect has changed: after one that cannot be done again the next call is saved."""
@@ -137,5 +149,5 @@ class Saver:
         if self.writer.place.head is None:
             with self.lock:
                 ticket = self.submit("before the first effect")
-            ticket.wait(self.patience, stored=True)
+            self._wait(ticket)
             self.writer.raise_if_stale()

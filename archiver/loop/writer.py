@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from archiver.archive import Options
 from archiver.errors import ArchiverError, StaleWriterError, StoreUnreachableError, UsageError
 from archiver.loop import writer_exit
+from archiver.loop.reach import Reach
 from archiver.loop.snapshot import Snapshot, Status
 from archiver.loop.writer_delivery import Deliverer, Pace
 from archiver.loop.writer_errors import TRANSIENT, Complaints, as_error
@@ -55,6 +56,7 @@ class Writer:
         """`patience`: seconds that a call waits for the store; `queue`, `most_bytes`: what may wait."""
         self.patience = patience
         self._run = place.run
+        self.reach = Reach()
         self._pid = os.getpid()
         self._changed = threading.Condition()
         self._numbering = threading.Lock()
@@ -70,7 +72,9 @@ class Writer:
         self._last_seconds: float | None = None
         self._complaints = Complaints(place.run)
         self._sealer = Sealer(setup, place, spool, options, self._deliver_all)
-        self._deliverer = Deliverer(setup, place.run, spool, self._sealer.tally, self._changed, self._lose)
+        self._deliverer = Deliverer(
+            setup, place.run, spool, self._sealer.tally, self._changed, self.reach, self._lose
+        )
         self._thread = threading.Thread(target=self._work, name="archiver-seal", daemon=True)
         self._thread.start()
         writer_exit.watch(self)
@@ -181,6 +185,7 @@ class Writer:
     def close(self, timeout: float | None = None) -> bool:
         """Save what is queued and end; whether all is in the store. What is in the spool stays there.
 
+        A store that is known to be away is tried once more, and waited for only while it takes what waits.
         What cannot be sealed by then is lost, and logged as an error. May be called again.
         """
         self._demand_own_process()

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Final
 
 from archiver import layout
 from archiver.errors import (
+    AWAY,
     ArchiverError,
     ObjectNotFoundError,
     StaleWriterError,
     StoreDeniedError,
 )
+from archiver.loop.reach import BRIEF, Reach
 from archiver.loop.snapshot import Status, Ticket
 from archiver.loop.writer_errors import Complaints, as_error, gone_stale
 from archiver.loop.writer_sealing import Tally
@@ -75,11 +77,18 @@ class Deliverer:
         spool: RunSpool,
         tally: Tally,
         changed: threading.Condition,
+        reach: Reach,
         stale: Callable[[StaleWriterError], None],
     ) -> None:
-        """`changed` is notified of all that happens; `stale` is told, in the own thread, who lost the run."""
+        """`changed` is notified of all that happens, `reach` told of the store, and `stale`, in the own
+        thread, who lost the run.
+        """
         self._setup, self._run, self._spool, self._tally = setup, run, spool, tally
-        self._changed, self._stale = changed, stale
+        self._changed, self._reach, self._stale = changed, reach, stale
+        self._attempts = self._failed_one = 0
+        """How many were begun, and which of them was the last to fail."""
+        self._moved = 0.0
+        """When the store took an entry last."""
         self.complaints = Complaints(run)
         self._tickets: dict[int, Ticket | None] = {entry.seq: None for entry in spool.entries()}
         self._others = bool(spool.effects())
@@ -112,9 +121,21 @@ class Deliverer:
             self._changed.notify_all()
 
     def wait(self, timeout: float) -> bool:
-        """Wait until the spool is empty or nothing will change any more; whether it is empty."""
+        """Wait until the spool is empty, or an attempt that begins from now on fails; whether it is empty.
+
+        A store that is known to be away is waited for only as long as it takes one entry after the other.
+        """
+        begun = time.monotonic()
         with self._changed:
-            self._changed.wait_for(lambda: not self.waiting or self._ended, timeout)
+            before = self._attempts
+            briefly = self._reach.away
+            while self.waiting and not self._ended and self._failed_one <= before:
+                until = begun + timeout
+                if briefly:
+                    until = min(until, max(begun, self._moved) + BRIEF)
+                if (left := until - time.monotonic()) <= 0:
+                    break
+                self._changed.wait(left)
             return not self.waiting
 
     def fence(self, seq: int) -> Future[None]:
@@ -124,6 +145,15 @@ class Deliverer:
             self._fences.append(fence)
             self._changed.notify_all()
         return fence.answer
+
+    def stage(self, name: str, total: int | None = None) -> None:  # noqa: ARG002 - as of a `Progress`
+        """The next entry is sent: the one before it is there."""
+        with self._changed:
+            self._moved = time.monotonic()
+            self._changed.notify_all()
+
+    def advance(self, count: int) -> None:
+        """How much of it was read to be sent says nothing of the store."""
 
     def end(self) -> None:
         """Do nothing more; what is under way goes on."""
@@ -154,6 +184,7 @@ class Deliverer:
 
     def _try(self, fence: Fence | None) -> None:
         """Deliver, and answer; whatever goes wrong, this thread goes on."""
+        self._attempts += 1
         try:
             self._deliver()
             if fence is not None:
@@ -165,6 +196,7 @@ class Deliverer:
                 fence.answer.set_exception(ours)
         else:
             self._pace.now()
+            self._reach.answered()
             if fence is not None:
                 fence.answer.set_result(None)
 
@@ -174,7 +206,7 @@ class Deliverer:
                 self._count()
             with self._changed:
                 self._others = False
-            for warning in self._spool.deliver().warnings:
+            for warning in self._spool.deliver(progress=self).warnings:
                 log.warning("run %s: %s", self._run, warning)
             self.complaints.worked()
         finally:
@@ -194,8 +226,12 @@ class Deliverer:
         raise gone_stale(self._run, seq)
 
     def _failed(self, error: ArchiverError) -> None:
+        if isinstance(error, AWAY):
+            self._reach.missed()
         with self._changed:
             self._pace.failed()
+            self._failed_one = self._attempts
+            self._changed.notify_all()
             tickets = [ticket for ticket in self._tickets.values() if ticket is not None]
         if isinstance(error, StaleWriterError):
             self._stale(error)

@@ -24,7 +24,6 @@ from archiver.age import (
 from archiver.config import FILE_NAME, Settings, config_home
 from archiver.config.paths import current_folder, exists, home
 from archiver.errors import (
-    AWAY,
     ConfigError,
     ContextMismatchError,
     KeyUnavailableError,
@@ -178,8 +177,8 @@ def open_setup(
     """The store, keys and writers of `settings`.
 
     `need="write"` at a terminal (`interactive`) makes the default store and the keys at first use; unattended
-    it never makes a key. With `offline` a store that cannot be asked is the one that the settings name, where
-    they have its id. Raises `ConfigError`, `KeyUnavailableError`, `InvalidKeyError`,
+    it never makes a key. With `offline` the store is not asked whether it is the one that the settings name,
+    if they have its id. Raises `ConfigError`, `KeyUnavailableError`, `InvalidKeyError`,
     `ContextMismatchError` (another store than the configured id) and the store's errors.
     """
     made = None
@@ -187,12 +186,11 @@ def open_setup(
         made = _first_use(settings, interactive, now or datetime.now(UTC))
     url = settings.store.url or default_store()
     store = open_store(url, options=store_options(settings))
-    try:
+    warnings: tuple[str, ...]
+    if offline and settings.store.id is not None:
+        store_id, warnings = settings.store.id, (f"the store at {store.url} was not asked who it is",)
+    else:
         store_id, warnings = _store_id(store, settings, need)
-    except AWAY as error:
-        if not offline or settings.store.id is None:
-            raise
-        store_id, warnings = settings.store.id, (f"the store at {store.url} cannot be asked: {error}",)
     keys.break_glass(settings)
     kms = keys.data_keys(settings)
     identities = keys.load_identities(settings, kms)
