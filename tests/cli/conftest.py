@@ -2,52 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import inside
 import pytest
+from inside import Outcome
 
-from archiver import jsonio
-from archiver.cli.program import run
+__all__ = ["Outcome"]
 
 PROGRAM = "import sys; from archiver.cli import {}; sys.argv[0] = 'x'; {}()"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a command gave back."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return jsonio.loads(self.out)
-
-    @property
-    def rows(self) -> list[list[str]]:
-        return [line.split("\t") for line in self.out.splitlines()]
-
-
-class Stream(io.StringIO):
-    """A standard stream that is, or is not, a terminal."""
-
-    def __init__(self, terminal: bool) -> None:
-        super().__init__()
-        self._terminal = terminal
-
-    def isatty(self) -> bool:
-        return self._terminal
-
-    def reconfigure(self, **options: str) -> None:
-        """Nothing to do for text in memory."""
 
 
 Command = Callable[..., Outcome]
@@ -70,22 +38,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared_cache: Path) ->
 
 
 @pytest.fixture
-def command(home: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+def command(home: Path) -> Command:
     """Run `archiver …` in this process; `terminal=True` has all three streams be terminals."""
-
-    def call(
-        *arguments: object, terminal: bool = False, name: str = "archiver", columns: int = 100
-    ) -> Outcome:
-        streams = {stream: Stream(terminal) for stream in ("stdin", "stdout", "stderr")}
-        with monkeypatch.context() as patched:
-            for stream, replacement in streams.items():
-                patched.setattr(sys, stream, replacement)
-            patched.setenv("COLUMNS", str(columns))
-            patched.setattr("signal.signal", lambda *_: None)
-            code = run(name, [str(argument) for argument in arguments])
-        return Outcome(code, streams["stdout"].getvalue(), streams["stderr"].getvalue())
-
-    return call
+    return inside.command
 
 
 def start(*arguments: object, name: str = "main", **options: Any) -> subprocess.Popen[str]:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from inside import command
 
-PROGRAM = "import sys; from archiver.cli import main; sys.argv[0] = 'archiver'; main()"
 SHARED = Path(os.environ.get("ARCHIVER_SHARED", Path(__file__).parents[3] / "shared")) / "transcripts"
 FOLDERS = ("claude_code", "anthropic_messages")
 
@@ -45,10 +42,8 @@ def transcripts() -> list[Path]:
 
 
 def program(*arguments: object) -> tuple[int, Any]:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *map(str, arguments), "--json"], capture_output=True, text=True
-    )
-    return done.returncode, json.loads(done.stdout)
+    done = command(*arguments, "--json")
+    return done.code, done.json
 
 
 def digests(path: Path) -> dict[str, str]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from inside import command
 
 from archiver.archive import Source, archive
 from archiver.catalog import Catalog
@@ -18,16 +17,14 @@ from archiver.setup import Setup
 
 RUN = "pays"
 NOW = datetime.now(UTC)
-BIN = Path(sys.executable).parent
 BECAUSE = ("--because", "the bank's list has it")
 
 
-def cli(config: Path, *arguments: object, code: int = 0, name: str = "archiver") -> str:
-    words = [*map(str, arguments), "--config", str(config)]
-    done = subprocess.run([BIN / name, *words], capture_output=True, text=True, timeout=120)
-    assert done.returncode == code, done.stdout + done.stderr
-    assert not [c for c in done.stdout + done.stderr if not c.isprintable() and c not in "\n\t"]
-    return done.stdout + done.stderr
+def cli(config: Path, *arguments: object, code: int = 0) -> str:
+    done = command(*arguments, "--config", config)
+    assert done.code == code, done.out + done.err
+    assert not [c for c in done.out + done.err if not c.isprintable() and c not in "\n\t"]
+    return done.out + done.err
 
 
 def effect(key: str, status: str = "uncertain", **more: Any) -> Effect:
@@ -61,7 +58,7 @@ def test_the_way_of_a_run_whose_payment_is_not_known(saved: Setup, config: Path,
     assert "--accept effects" in refused
     assert not (tmp_path / "out").exists()
 
-    half = cli(config, RUN, "--resolve", "pay=1=done", *BECAUSE, "--plan", code=7, name="restore")
+    half = cli(config, "restore", RUN, "--resolve", "pay=1=done", *BECAUSE, "--plan", code=7)
     assert "happened: pay=1=done" in half
     both = ("--resolve", "pay=1=done", "--resolve", "pay=1=done=not-done")
     assert json.loads(cli(config, "restore", RUN, *both, *BECAUSE, "--plan", "--json"))["exit_code"] == 0

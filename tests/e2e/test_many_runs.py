@@ -28,7 +28,7 @@ from archiver.setup import Setup, open_setup
 from archiver.store import open_store
 from archiver.verify import verify
 
-RUNS = 120
+RUNS = 80
 
 
 @pytest.fixture
@@ -129,5 +129,5 @@ def test_memory_does_not_grow_with_the_runs(setup: Setup, tmp_path: Path) -> Non
         finally:
             tracemalloc.stop()
 
-    few, many = peak(range(100)), peak(range(500))
-    assert many < few + 400 * 1000, "the records of as many more runs take ten times that"
+    few, many = peak(range(50)), peak(range(250))
+    assert many < few + 200 * 1000, "the records of as many more runs take ten times that"

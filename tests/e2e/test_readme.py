@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from inside import command
 from servers.seaweed import Seaweed
 
 from archiver.age import generate
@@ -56,13 +57,13 @@ def test_the_walk_through_of_the_readme_is_that_of_the_demo(demo: str) -> None:
     assert len(commands) == 4
     script = (ROOT / "examples" / "demo.sh").read_text(encoding="utf-8")
     ran = [shlex.split(line[2:]) for line in demo.splitlines() if line.startswith("$ ")]
-    for command in commands:
-        words = shlex.split(command)
+    for line in commands:
+        words = shlex.split(line)
         if words[0] == "sed":
             assert words[1:3] == ["-n", "/^## Next/,$p"]
             assert "sed -n '/^## Next/,$p'" in script
             continue
-        assert any(_same(words, other) for other in ran), command
+        assert any(_same(words, other) for other in ran), line
     shown = [line for line in lines if not line.startswith("$ ")]
     assert len(shown) > 15
     for line in shown:
@@ -98,15 +99,14 @@ def test_the_commands_before_an_incident_of_the_readme_run(
     section = README.split("## Before there is an incident")[1].split("\n## ")[0]
     commands = [shlex.split(line, comments=True) for line in re.findall(r"^    (.+)$", section, re.M)]
     assert [words[1] for words in commands] == ["verify", "drill", "list", "audit", "check", "repair"]
-    for words in commands:
-        done = subprocess.run(
-            [str(BIN / words[0]), *words[1:]], cwd=tmp_path, capture_output=True, text=True, timeout=60
-        )
+    monkeypatch.chdir(tmp_path)
+    for program, *words in commands:
+        assert program == "archiver"
+        done = command(*words)
         # The sample ends in a call without a result: that is what check is for.
-        assert done.returncode == (4 if words[1] == "check" else 0), (words, done.stdout, done.stderr)
+        assert done.code == (4 if words[0] == "check" else 0), (words, done)
     assert (tmp_path / "mended" / "session.jsonl").is_file()
-    again = subprocess.run([str(BIN / "archiver"), "check", "mended/session.jsonl"], cwd=tmp_path, timeout=60)
-    assert again.returncode == 0
+    assert command("check", "mended/session.jsonl").code == 0
 
 
 def test_the_library_call_of_the_readme_runs(
@@ -137,11 +137,10 @@ def test_the_commands_for_a_bucket_of_the_readme_run(
     assert len(commands) == 2
     monkeypatch.setenv("ARCHIVER_STORE__ENDPOINT_URL", seaweed.endpoint)
     here = {"s3://bucket/prefix": s3_url, "eu-central-1": "us-east-1", "age1…": str(generate().recipient)}
-    for command in commands:
-        words = [here.get(word, word) for word in command.split()]
-        done = subprocess.run([BIN / words[0], *words[1:]], capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert "in one way only" not in done.stdout + done.stderr
+    for line in commands:
+        done = command(*(here.get(word, word) for word in line.split()[1:]))
+        assert done.code == 0, done
+        assert "in one way only" not in done.out + done.err
 
 
 def test_the_commands_for_files_of_the_readme_run(tmp_path: Path, home: Path) -> None:
@@ -151,8 +150,8 @@ def test_the_commands_for_files_of_the_readme_run(tmp_path: Path, home: Path) ->
     folder = tmp_path / "transcripts"
     folder.mkdir()
     (folder / "a.txt").write_text(f"token {token()}")
-    for command, code in zip(commands, (1, 0), strict=True):
-        words = command.split()
+    for line, code in zip(commands, (1, 0), strict=True):
+        words = line.split()
         done = subprocess.run(
             [BIN / words[0], *words[1:]], capture_output=True, text=True, timeout=120, cwd=tmp_path
         )
