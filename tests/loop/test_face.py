@@ -392,3 +392,18 @@ def test_a_changed_world_says_how_to_go_on_in_a_program(setup: Setup, reopen: Ca
     assert "archiver.run(…, accept=['harness'])" in shown
     with archiver.run("t", setup=reopen(), harness="h 2", accept=["harness"]) as run:
         assert run.messages == TALK
+
+
+def test_the_same_decision_may_be_said_again(setup: Setup, reopen: Callable[[], Setup]) -> None:
+    with pytest.raises(ZeroDivisionError), archiver.run("t", setup=setup, policy=ALWAYS) as run:
+        run.checkpoint(TALK)
+        run.effect("mail", key="m").do(lambda: 1 / 0)
+    with pytest.raises(archiver.NeedsDecisionError) as caught:
+        opened(reopen(), "t")
+    assert "in a program: archiver.run(…, resolve=" in str(caught.value.remedy)
+    for _ in range(2):
+        with archiver.run(
+            "t", setup=reopen(), policy=ALWAYS, resolve={"m": "done"}, because="it is in the outbox"
+        ) as run:
+            assert run.effect("mail", key="m").do(lambda: "sent again") is None
+            run.checkpoint(TALK)
