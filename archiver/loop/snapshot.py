@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ from typing import Final, Literal
 
 from archiver.errors import ArchiverError
 from archiver.model import Checkpoint
+
+log = logging.getLogger("archiver")
 
 Status = Literal["skipped", "waiting", "replaced", "spooled", "stored", "failed"]
 """`skipped`: the policy did not have it saved. `waiting`: for the background writer. `replaced`: a newer one
@@ -65,7 +68,10 @@ class Ticket:
             self._changed.notify_all()
             listeners = tuple(self._listeners)
         for listener in listeners:
-            listener()
+            try:
+                listener()
+            except Exception as error:  # a listener must not end the thread that all checkpoints wait for
+                log.error("a listener of checkpoint %s raised %s", self.seq, type(error).__name__)  # noqa: TRY400
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Have `listener` called, in the writer's thread, whenever the status changes."""

@@ -143,6 +143,8 @@ class Deliverer:
         fence = Fence(seq)
         with self._changed:
             self._fences.append(fence)
+            if self._ended:
+                fence.answer.cancel()
             self._changed.notify_all()
         return fence.answer
 
@@ -176,8 +178,9 @@ class Deliverer:
                 fence = self._fences.popleft() if self._fences else None
             if fence is None or fence.answer.set_running_or_notify_cancel():
                 self._try(fence)
-        for fence in self._fences:
-            fence.answer.cancel()
+        with self._changed:
+            for fence in self._fences:
+                fence.answer.cancel()
 
     def _is_time(self) -> bool:
         return bool(self.waiting) and not self._pace.wait()
@@ -242,13 +245,16 @@ class Deliverer:
 
     def _settle(self) -> None:
         """Tell the tickets what the spool has done with theirs."""
+        with self._changed:
+            asked = tuple(self._tickets)  # what comes while the spool is looked through may not be seen in it
         left = {entry.seq: entry.kind for entry in self._spool.entries()}
         effects = bool(self._spool.effects())
         forks = {fork.seq for fork in self._spool.forks()}
         told: list[tuple[Ticket, Status]] = []
         with self._changed:
             self._others = self._others or effects
-            for seq, ticket in tuple(self._tickets.items()):
+            for seq in asked:
+                ticket = self._tickets[seq]
                 if seq not in left:
                     del self._tickets[seq]
                 elif left[seq] == "skipped":

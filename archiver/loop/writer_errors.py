@@ -16,6 +16,7 @@ from archiver.errors import (
     KeyUnavailableError,
     StaleWriterError,
     StoreError,
+    StoreUnreachableError,
 )
 
 log = logging.getLogger("archiver")
@@ -78,4 +79,12 @@ def gone_stale(run: str, seq: int) -> StaleWriterError:
     return StaleWriterError(
         f"run {run} was taken over: record {seq} is in the store, and it is not from here",
         remedy="stop this copy of the run; look who resumed it",
+    )
+
+
+def too_late(run: str, why: str) -> StoreUnreachableError:
+    """The error of what is not waited for any longer."""
+    return StoreUnreachableError(
+        f"run {run}: {why}, and it is not waited for any longer",
+        remedy="look at the log for what holds it up; run.patience says how long is waited",
     )
