@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
-from archiver.loop import given
+from archiver.loop import demands, given
 from archiver.loop.effects import EffectCall
-from archiver.loop.face import End, Run
+from archiver.loop.ending import End
+from archiver.loop.face import Run
 from archiver.loop.left import Left
 from archiver.loop.snapshot import Ticket
 from archiver.model import Evidence, JsonValue, Outcome, Plan, Record, Spend
@@ -85,14 +87,16 @@ class AsyncRun:
 
     async def step(self, key: str, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """As `Run.step`; what `work` returns may be awaited. A function that is not asynchronous blocks."""
-        async with self._steps[key]:
-            known, value = self.run.recorded(key)
-            if known:
-                return value
-            output = work(*args, **kwargs)
-            if inspect.isawaitable(output):
-                output = await output
-            return await asyncio.to_thread(self.run.record, key, output)
+        demands.callable_("work of a step", work)
+        with self.run.inside(key):
+            async with self._steps[key]:
+                known, value = self.run.recorded(key)
+                if known:
+                    return value
+                output = work(*args, **kwargs)
+                if inspect.isawaitable(output):
+                    output = await output
+                return await asyncio.to_thread(self.run.record, key, output)
 
     async def checkpoint(
         self,
@@ -170,3 +174,28 @@ class AsyncRun:
 
     async def close(self) -> None:
         await asyncio.to_thread(self.run.close)
+
+
+async def opened_for(open_: Callable[[], Run]) -> Run:
+    """The run, opened in a thread; one that nobody waits for any more is closed again."""
+    lock = threading.Lock()
+    made: list[Run] = []
+    unwanted = False
+
+    def work() -> None:
+        run = open_()
+        with lock:
+            if not unwanted:
+                made.append(run)
+                return
+        run.leave(None)
+
+    try:
+        await asyncio.to_thread(work)
+    except asyncio.CancelledError:
+        with lock:
+            unwanted = True
+        for run in made:
+            asyncio.get_running_loop().run_in_executor(None, run.leave, None)
+        raise
+    return made[0]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
 
 from archiver.errors import EffectDoneError, UsageError
 from archiver.gate import told
-from archiver.loop import skipping
+from archiver.loop import demands, skipping
 from archiver.loop.skipping import CannotSkipError, Skip
 
 if TYPE_CHECKING:
@@ -117,29 +117,37 @@ class EffectCall:
 
     def do(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """The recorded result, or what `work` returns now, which is confirmed; in its JSON form."""
-        if inspect.iscoroutinefunction(work):
-            raise UsageError(
-                f"the effect {told([self.key])} would be done by a coroutine", remedy="await its `ado`"
-            )
+        demands.function(f"work of the effect {told([self.key])}", work)
         self._begin()
         if self.recorded:
             return self.result  # type: ignore[no-any-return]  # what `work` returned, as JSON has it
         try:
-            result: T = self.confirm(work(*args, **kwargs))
+            result: T = self.confirm(self._at_once(work(*args, **kwargs)))
         except BaseException as error:
             self._end(error)
             raise
         return result
 
+    def _at_once(self, result: T) -> T:
+        if inspect.iscoroutine(result):
+            result.close()  # it has not begun
+            self.not_done("it is a coroutine, and nobody awaited it")
+            raise UsageError(
+                f"the effect {told([self.key])} was not done: it is a coroutine", remedy="await its `ado`"
+            )
+        return result
+
     async def ado(self, work: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """The same for a coroutine function."""
+        demands.callable_(f"work of the effect {told([self.key])}", work)
         self._deferring = True
         await self._in_thread(self._begin)
         if self.recorded:
             return self.result  # type: ignore[no-any-return]  # as in `do`
         failure: BaseException | None = None
         try:
-            self.confirm(await work(*args, **kwargs))
+            result = work(*args, **kwargs)
+            self.confirm(await result if inspect.isawaitable(result) else result)
         except BaseException as error:
             failure = error
             raise

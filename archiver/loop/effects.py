@@ -41,10 +41,10 @@ __all__ = ["EffectBook", "EffectCall", "effect"]
 class EffectBook:
     """Knows the effects of a run and does none twice; safe to share between threads.
 
-    `fence` raises `StaleWriterError` if somebody else has taken the run over. `ready` sees to it that the run
-    has a record. `changed` is told of every effect whose status is another than before. With `strict` an
-    outcome that reaches neither the store nor the disk is an error; else it is logged, and stands in the
-    next checkpoint.
+    `fence` raises `StaleWriterError` if somebody else has taken the run over. `allowed` raises for the key of
+    what comes too late. `ready` sees to it that the run has a record. `changed` is told of every effect whose
+    status is another than before. With `strict` an outcome that reaches neither the store nor the disk is an
+    error; else it is logged, and stands in the next checkpoint.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class EffectBook:
         decisions: Iterable[Decision] = (),
         *,
         fence: Callable[[], None],
+        allowed: Callable[[str], None] = lambda _: None,
         ready: Callable[[], None] = lambda: None,
         put_aside: PutAside | None = None,
         changed: Callable[[Effect], None] = lambda _: None,
@@ -62,7 +63,8 @@ class EffectBook:
     ) -> None:
         self._ledger = ledger
         self._records = EffectRecords(ledger, put_aside, strict=strict, reach=reach)
-        self._fence, self._ready, self._changed = fence, ready, changed
+        self._fence, self._allowed = fence, allowed
+        self._ready, self._changed = ready, changed
         self._decisions = {decision.effect: decision for decision in decisions}
         self._lock = threading.Lock()
         self._effects: dict[str, tuple[Effect, ...]] = {}
@@ -116,7 +118,7 @@ class EffectBook:
                 "an effect needs the name of its tool and a key",
                 remedy="a key stands for one effect of the run: name what it is about, as in invoice-4711",
             )
-        taken = jsonio.loads(jsonio.dumps(arguments))
+        taken = jsonio.exact(jsonio.dumps(arguments))
         return EffectCall(self, Asked(tool, key, taken, replayable, not_done_on, unrecorded))
 
     @telemetry.span("archiver.effect.begin")
@@ -151,7 +153,7 @@ class EffectBook:
 
         Raises `NotSerialisableError` and `LimitExceededError` for what cannot be recorded.
         """
-        taken = jsonio.loads(jsonio.taken(result))
+        taken = jsonio.exact(jsonio.taken(result))
         return taken, self._ledger.outcome(begun.intent, status, result=taken, reason=reason)
 
     @telemetry.span("archiver.effect.end")
@@ -197,7 +199,7 @@ class EffectBook:
                 known = gate.Effects(self._of(subject.key), self._decisions)
             answer = known.outcome(subject.key, subject.arguments, in_hand=True)
             if not answer.act:
-                return Recorded(jsonio.loads(jsonio.dumps(answer.result)), answer.decision)
+                return Recorded(jsonio.exact(jsonio.dumps(answer.result)), answer.decision)
             intent = self._intent(subject, asked)
             if intent is not None:
                 self._set(intent.key, effect_of(intent, "in_progress"))
@@ -209,6 +211,7 @@ class EffectBook:
 
     def _intent(self, subject: Subject, asked: Asked) -> EffectEntry | None:
         """That of the attempt to be made; None where another copy of this run was first, and was read."""
+        self._allowed(subject.key)
         if asked.replayable and (going_on := self._ledger.going_on(subject.key)) is not None:
             return going_on
         with self._unless_refused(subject, asked, "the run has no checkpoint yet"):

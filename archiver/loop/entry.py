@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from archiver import describe, layout
 from archiver.config import load
-from archiver.errors import AWAY, ArchiverError, ObjectNotFoundError
-from archiver.loop import current
-from archiver.loop.asynchronous import AsyncRun
+from archiver.errors import AWAY, ArchiverError, ObjectNotFoundError, UsageError
+from archiver.gate import told
+from archiver.loop import current, demands, writer_exit
+from archiver.loop.asynchronous import AsyncRun, opened_for
 from archiver.loop.effects import EffectBook
 from archiver.loop.face import Run
 from archiver.loop.given import Budget
@@ -63,6 +64,13 @@ class Opening:
         opened = open_run(self.wanted, setup, away=away, now=datetime.now(UTC))
         return _begun(self, opened, setup)
 
+    def _demand_unused(self) -> None:
+        if self._run is not None:
+            raise UsageError(
+                f"run {self.run_id} is open by this very call of archiver.run",
+                remedy="call archiver.run for each `with`, of a run of its own",
+            )
+
     def _reached(self) -> tuple[Setup, ArchiverError | None]:
         """The store and the keys; the error of a store that is away, whose id the settings know."""
         settings = load(self.config) if self.setup is None else self.setup.settings
@@ -85,6 +93,7 @@ class Opening:
         return self.setup
 
     def __enter__(self) -> Run:
+        self._demand_unused()
         self._run = self.open()
         self._token = current.enter(self._run)
         return self._run
@@ -99,7 +108,8 @@ class Opening:
             run.leave(error)
 
     async def __aenter__(self) -> AsyncRun:
-        self._run = await asyncio.to_thread(self.open)
+        self._demand_unused()
+        self._run = await opened_for(self.open)
         self._token = current.enter(self._run)
         return AsyncRun(self._run)
 
@@ -131,7 +141,7 @@ def run(
     resolve: Mapping[str, Outcome] | None = None,
     because: str = "",
     check: Check | None = None,
-    config: Path | None = None,
+    config: str | Path | None = None,
     setup: Setup | None = None,
 ) -> Opening:
     """A run of an agent on a task, to be opened by `with` or `async with`: resumed if there is something to.
@@ -142,8 +152,22 @@ def run(
     out otherwise; `workspace` the folder that the run works in, whose changes count when it is resumed.
     `accept`, `resolve`, `because` and `check` are those of a restore. `offline="start"` begins also while the
     store is away and nothing proves that there is nothing to resume. `config` names the configuration file,
-    `setup` a store and keys that are open already.
+    `setup` a store and keys that are open already. Raises `UsageError` for what cannot be right.
     """
+    demands.texts(task=task, run_id=run_id, harness=harness, model=model, objective=objective, user=user)
+    demands.texts(because=because)
+    demands.opening(
+        budget=budget,
+        policy=policy,
+        dialect=dialect,
+        workspace=workspace,
+        offline=offline,
+        accept=accept,
+        resolve=resolve,
+        check=check,
+        config=config,
+        setup=setup,
+    )
     name = task if run_id is None else run_id
     said: dict[str, Any] = {
         "objective": objective,
@@ -162,14 +186,14 @@ def run(
             name,
             accept=accept,
             resolve=resolve,
-            because=because,
+            because=because or "",
             check=check,
             budget=said["budget"],
             harness=harness,
             model=model,
             start_offline=offline == "start",
         ),
-        config,
+        None if config is None else Path(config),
         setup,
         policy,
         strict,
@@ -193,6 +217,7 @@ def _begun(opening: Opening, opened: Opened, setup: Setup) -> Run:
         opened.effects,
         opened.decisions,
         fence=writer.fence,
+        allowed=lambda key: saver.demand_open(f"effect {told([key])}"),
         ready=saver.begin,
         put_aside=writer.put_aside,
         changed=saver.acted,
@@ -200,6 +225,7 @@ def _begun(opening: Opening, opened: Opened, setup: Setup) -> Run:
         reach=writer.reach,
     )
     saver.effects = lambda: book.effects
+    writer_exit.watch(saver)
     return Run(opened, setup, saver, book, strict=opening.strict)
 
 

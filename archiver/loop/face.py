@@ -6,30 +6,28 @@ import logging
 import os
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar, get_args
 
 from archiver import jsonio, policy
 from archiver.audit import Session, note_session
 from archiver.errors import (
     ArchiverError,
-    NeedsDecisionError,
     RedactedValueError,
-    RefusedError,
-    RunFinishedError,
-    StaleWriterError,
-    StoreError,
     UsageError,
 )
-from archiver.loop import given
+from archiver.gate import told
+from archiver.loop import demands, given, writer_exit
+from archiver.loop.ending import End, note_of, outcome_of
 from archiver.loop.left import Left, left_of
-from archiver.loop.rewinding import rewound, ring
+from archiver.loop.rewinding import rewound, ring, state_at
 from archiver.loop.snapshot import Ticket
 from archiver.loop.state import Said, State
 from archiver.model import Evidence, JsonValue, Outcome, Plan, Record, Spend, SubtaskResult
-from archiver.redact import usable
+from archiver.redact import contains_placeholder, usable
 from archiver.safetext import shorten
 
 if TYPE_CHECKING:
@@ -41,9 +39,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("archiver")
 Args = ParamSpec("Args")
 T = TypeVar("T")
-End = Literal["succeeded", "failed", "cancelled"]
-MAX_NOTE: Final = 500
-"""Characters of an error that a note says."""
+_around: ContextVar[frozenset[tuple[int, str]]] = ContextVar("archiver_steps", default=frozenset())
+"""The steps that the code which asks is within, each with the run that it is of."""
 _COUNTED: Final = ("tokens_in", "tokens_out", "tokens_cached", "cost", "iterations")
 
 
@@ -63,10 +60,10 @@ class Run:
         self._setup, self._saver, self._book, self._strict = setup, saver, book, strict
         self._spool, self._writer = opened.spool, saver.writer
         self._replays, self._replayed = opened.finished, 0
+        saver.ended = "succeeded" if opened.finished else None
         self._claim, self._opening_seconds = opened.claim, opened.seconds
         self._began = time.monotonic()
-        self._finished: Outcome | None = "succeeded" if opened.finished else None
-        self._steps: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._steps: dict[str, threading.Lock] = {}
         self._pid, self._noted = os.getpid(), False
 
     @property
@@ -91,7 +88,7 @@ class Run:
     @property
     def finished(self) -> bool:
         """Whether the run has ended: here, or before, if it was opened again after it had succeeded."""
-        return self._finished is not None
+        return self._saver.ended is not None
 
     @property
     def messages(self) -> list[Any]:
@@ -151,17 +148,34 @@ class Run:
 
         Either way it is the JSON form: tuples are lists. `NotSerialisableError` for an output that has none.
         """
-        with self._steps[key]:
+        demands.function("work of a step", work)
+        with self.inside(key), self._steps.setdefault(key, threading.Lock()):
             known, value = self.recorded(key)
             output: T = value if known else self.record(key, work(*args, **kwargs))
             return output
 
+    @contextmanager
+    def inside(self, key: str) -> Iterator[None]:
+        """Within the step; `UsageError` for a key that is none, and for a step that is within itself."""
+        demands.name("key of a step", key)
+        around = _around.get()
+        if (id(self), key) in around:
+            raise UsageError(
+                f"step {shorten(key, 80)} is asked for within itself, and would wait for itself for ever",
+                remedy="give the inner step a key of its own",
+            )
+        token = _around.set(around | {(id(self), key)})
+        try:
+            yield
+        finally:
+            _around.reset(token)
+
     def recorded(self, key: str) -> tuple[bool, Any]:
         """Whether the step is completed, and its output; one that held a credential has to be done again."""
         self._check()
-        found = self._state.results.get(key)
+        found = self._result(key)
         if found is None:
-            self._refuse_new(f"step {shorten(key, 80)}")
+            self._saver.demand_open(f"step {shorten(key, 80)}")
             return False, None
         try:
             value = given.json_of(usable(found.output, f"the recorded output of step {key}"))
@@ -170,6 +184,14 @@ class Run:
             return False, None
         self._replayed += 1
         return True, value
+
+    def _result(self, key: str) -> SubtaskResult | None:
+        results = self._state.results
+        found = results.get(key)
+        if found is None and any(map(contains_placeholder, results)):
+            # The run was resumed, and the keys that it was resumed with are redacted.
+            found = results.get(self._setup.redactor(self._writer.place.redaction_key or b"").text(key))
+        return found
 
     def record(self, key: str, output: Any) -> Any:
         """Record the output of a step as completed, and return its JSON form."""
@@ -232,15 +254,16 @@ class Run:
         self._check()
         if self._replays:
             return Ticket("skipped", f"run {self.id} has succeeded before")
-        self._refuse_new("a checkpoint")
+        self._saver.demand_open("a checkpoint")
         try:
+            demands.texts(phase=phase, note=note, milestone=milestone)
             return Said(
-                messages=None if messages is None else _taken(messages),
+                messages=None if messages is None else given.messages_of(messages),
                 plan=None if plan is None else given.plan_of(plan),
-                evidence=given.evidence_of(evidence),
+                evidence=() if evidence is None else given.evidence_of(evidence),
                 phase=phase,
                 note=note,
-                milestone=milestone,
+                milestone=milestone or "",
                 waiting=waiting,
                 force=force,
             )
@@ -255,6 +278,7 @@ class Run:
     def carry_out(self, said: Said) -> Ticket:
         """Have it saved, as far as the policy asks for that."""
         with self._saver.lock:
+            self._saver.demand_open("a checkpoint")
             moved = said.change(self._state)
             ticket = self._saver.offer(
                 phase_changed=moved,
@@ -270,7 +294,7 @@ class Run:
 
         Returns once it is stored, or after `run.patience` once it is in the spool.
         """
-        return self.checkpoint(messages, waiting=True, force=True, **said)
+        return self.checkpoint(messages, **{**said, "waiting": True, "force": True})
 
     def effect(
         self,
@@ -288,8 +312,9 @@ class Run:
         See `archiver.loop.effects`.
         """
         self._check()
-        if not (self._replays and self._book.knows(key)):
-            self._refuse_new(f"effect {shorten(key, 80)}")
+        demands.effect(tool, key, not_done_on, unrecorded)
+        if not self._book.knows(key):
+            self._saver.demand_open(f"effect {told([key])}")
         return self._book.effect(
             tool,
             key=key,
@@ -310,7 +335,7 @@ class Run:
     ) -> Left:
         """Count what was used; returns what is left of the budget. Wall-clock time counts by itself."""
         self._check()
-        more = Spend(
+        more = given.spend_of(
             tokens_in=tokens_in,
             tokens_out=tokens_out,
             tokens_cached=tokens_cached,
@@ -320,27 +345,33 @@ class Run:
         with self._saver.lock:
             before = self._state.spend
             sums = {name: getattr(before, name) + getattr(more, name) for name in _COUNTED}
-            self._state.spend = before.model_copy(update=sums)
+            self._state.spend = given.spend_of(**{**dict(before), **sums})
             self._saver.unsaved = True
             return self.left
 
     def rewind(self, to: int, *, because: str = "") -> list[Any]:
         """Go on from checkpoint `to` under a new number; returns its conversation.
 
-        What came after stays in the store, to be looked into. Effects and spend stay as they are now: they
-        happened. Saved before it returns. Raises what reading checkpoint `to` raises, and what keeps the new
-        one from being stored.
+        What came after stays in the store, to be looked into; what was not saved yet is saved first. Effects
+        and spend stay as they are now: they happened. Saved before it returns. Raises what reading checkpoint
+        `to` raises, and what keeps the new one from being saved.
         """
         self._check()
-        self._refuse_new("a rewind")
+        demands.number("to", to)
+        demands.texts(because=because)
+        self._saver.demand_open("a rewind")
+        self._saver.save_rest("before a rewind")
         self._writer.flush(self._saver.patience)
+        then = state_at(self.id, to, self._setup)
+        said = f"rewound to checkpoint {to}"
         with self._saver.lock:
-            self._saver.state = rewound(self._state, to, because, self._setup)
-            ticket = self._saver.submit(f"rewound to checkpoint {to}")
+            self._saver.demand_open("a rewind")
+            self._saver.state = rewound(self._state, then, f"{said}: {because}" if because else said)
+            ticket = self._saver.submit(said)
         ticket.wait(self._saver.patience)
         self._writer.raise_if_stale()
-        if ticket.error is not None and not ticket.saved:
-            raise ticket.error
+        if not ticket.saved:
+            raise ticket.error or self._saver.late(ticket)
         return self.messages
 
     # --- the end ------------------------------------------------------------------------------------------
@@ -357,14 +388,22 @@ class Run:
         One that failed or was cancelled goes on when it is opened again.
         """
         self._check()
-        if self._replays and outcome == "succeeded":
-            return Ticket("skipped", f"run {self.id} has succeeded before")
-        self._refuse_new("an end")
+        demands.one_of("outcome", outcome, get_args(End))
+        demands.texts(note=note)
         with self._saver.lock:
+            if self._saver.ended == outcome:
+                return Ticket("skipped", f"run {self.id} has {outcome} before")
+            self._saver.demand_open("an end")
             self._state.outcome = outcome
             self._state.note = self._state.note if note is None else note
-            self._finished = outcome
+            self._saver.ended = outcome
             ticket = self._saver.offer(final=True)
+        if outcome == "succeeded" and (open_ := self._book.undecided):
+            log.warning(
+                "run %s has succeeded, though nobody knows whether these effects happened: %s",
+                self.id,
+                told(one.key for one in open_),
+            )
         return self._saver.settle(ticket)
 
     def close(self) -> None:
@@ -374,15 +413,15 @@ class Run:
         """
         if os.getpid() != self._pid:
             return
+        self._saver.closed = True
         try:
-            if not self.finished and not self._is_stale():
-                with self._saver.lock:
-                    ticket = self._saver.submit("the run is closed") if self._saver.unsaved else None
-                if ticket is not None:
-                    self._saver.settle(ticket)
+            going_on = not self.finished and self._writer.stale is None
+            if going_on and (ticket := self._saver.save_rest("the run is closed")) is not None:
+                self._saver.settle(ticket)
         finally:
-            if not self._is_stale():
+            if self._writer.stale is None:
                 self._book.close()
+            writer_exit.forget(self._saver)
             stored = self._writer.close(self._saver.patience)
             if self.finished:
                 self._spool.finish()
@@ -411,8 +450,8 @@ class Run:
         """Leave the block of the `with`, by an error or without; a second error does not hide the first."""
         try:
             outcome = outcome_of(error)
-            if outcome is not None and not self.finished and not self._is_stale():
-                self.finish(outcome, note=_note(error))
+            if not (outcome is None or self.finished or self._saver.closed or self._writer.stale):
+                self.finish(outcome, note=note_of(error))
         except ArchiverError as problem:
             log.error("run %s ended with an error, and could not be saved: %s", self.id, problem)  # noqa: TRY400
         try:
@@ -429,44 +468,4 @@ class Run:
                 remedy="open a run of its own in the child, or do its saves in the parent",
             )
         self._writer.raise_if_stale()
-
-    def _is_stale(self) -> bool:
-        try:
-            self._writer.raise_if_stale()
-        except StaleWriterError:
-            return True
-        return False
-
-    def _refuse_new(self, what: str) -> None:
-        if self._finished is not None:
-            raise RunFinishedError(
-                f"run {self.id} has ended with the outcome {self._finished}: {what} comes too late",
-                remedy="give a new run another run_id",
-            )
-
-
-def _taken(messages: Iterable[Any]) -> bytes:
-    """One pass over native code, which nothing of the loop can change any more."""
-    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
-        raise UsageError(
-            f"messages are a list, and this is of type {type(messages).__name__}",
-            remedy="give the whole conversation as a list of what you send to the API",
-        )
-    return jsonio.taken(messages if isinstance(messages, list) else list(messages))
-
-
-def _note(error: BaseException | None) -> str:
-    said = f": {error}" if str(error) else ""
-    return shorten(f"{type(error).__name__}{said}", MAX_NOTE)
-
-
-def outcome_of(error: BaseException | None) -> End | None:
-    """What an error that leaves the block says of the run; None where it goes on when it is opened again.
-
-    That is where a person has to decide or something has to come back first, and for `sys.exit`.
-    """
-    if error is None or isinstance(error, SystemExit | GeneratorExit | NeedsDecisionError | RefusedError):
-        return None
-    if isinstance(error, StoreError):
-        return None
-    return "failed" if isinstance(error, Exception) else "cancelled"
+        self._saver.demand_unclosed()

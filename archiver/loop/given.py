@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from pydantic import ValidationError
 from archiver import jsonio
 from archiver.errors import UsageError
 from archiver.model import Budget as BudgetModel
-from archiver.model import Evidence, Plan, Step
+from archiver.model import Evidence, Plan, Spend, Step
 from archiver.safetext import shorten
 
 MAX_SUMMARY = 300
@@ -53,6 +54,11 @@ def plan_of(given: PlanLike) -> Plan:
             return Plan.model_validate(dict(given))
         if isinstance(given, str):
             raise UsageError("a plan is not one text", remedy="give the titles of its steps as a list")
+        if not isinstance(given, Iterable):
+            raise UsageError(
+                f"a plan is not of type {type(given).__name__}",
+                remedy="give the titles of its steps as a list",
+            )
         steps = enumerate(given, 1)
         return Plan(remaining=tuple(Step(id=str(number), title=title) for number, title in steps))
     except ValidationError as error:
@@ -61,9 +67,17 @@ def plan_of(given: PlanLike) -> Plan:
 
 def evidence_of(given: EvidenceLike | Iterable[EvidenceLike]) -> tuple[Evidence, ...]:
     """The evidence; `UsageError` for what is none."""
-    if isinstance(given, Evidence | Mapping | CompletedProcess):
+    if isinstance(given, Evidence | Mapping | CompletedProcess) or not isinstance(given, Iterable):
         return (_evidence(given),)
     return tuple(map(_evidence, given))
+
+
+def spend_of(**used: float) -> Spend:
+    """What was used; `UsageError` for what cannot be counted."""
+    try:
+        return Spend(**used)
+    except ValidationError as error:
+        raise _not_a("spend", error) from error
 
 
 def _evidence(given: EvidenceLike) -> Evidence:
@@ -71,9 +85,8 @@ def _evidence(given: EvidenceLike) -> Evidence:
         return given
     try:
         if isinstance(given, CompletedProcess):
-            args = given.args
             return Evidence(
-                command=args if isinstance(args, str) else shlex.join(map(str, args)),
+                command=_command(given.args),
                 exit_status=given.returncode,
                 at=datetime.now(UTC),
                 summary=_last_line(given.stdout) or _last_line(given.stderr),
@@ -83,10 +96,26 @@ def _evidence(given: EvidenceLike) -> Evidence:
         raise _not_a("evidence", error) from error
 
 
+def _command(args: Any) -> str:
+    if isinstance(args, str | bytes | os.PathLike):
+        return os.fsdecode(args)
+    return shlex.join(os.fsdecode(one) if isinstance(one, bytes | os.PathLike) else str(one) for one in args)
+
+
 def _last_line(output: Any) -> str:
     text = output.decode("utf-8", "replace") if isinstance(output, bytes) else output or ""
     lines = text.strip().splitlines()
     return shorten(lines[-1], MAX_SUMMARY) if lines else ""
+
+
+def messages_of(given: Iterable[Any]) -> bytes:
+    """The conversation in one pass over native code, which nothing of the loop can change any more."""
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise UsageError(
+            f"messages are a list, and this is of type {type(given).__name__}",
+            remedy="give the whole conversation as a list of what you send to the API",
+        )
+    return jsonio.taken(given if isinstance(given, list) else list(given))
 
 
 def json_of(value: Any) -> Any:

@@ -26,23 +26,28 @@ def ring(run: str, setup: Setup) -> tuple[Record, ...]:
     return tuple(reversed(found[-setup.settings.run.ring :]))
 
 
-def rewound(now: State, to: int, because: str, setup: Setup) -> State:
-    """The state of checkpoint `to`, with what cannot be undone as it is now: spend, and the time it took.
+def state_at(run: str, to: int, setup: Setup) -> State:
+    """The state of checkpoint `to`, whatever the world is now: it is what the run goes back in.
 
-    Effects are not part of it: the ledger knows them all. Raises what a restore of that checkpoint raises; a
-    world that has changed since is what the run goes back in.
+    Raises what a restore of that checkpoint raises.
     """
-    found = restore.plan(now.run_id, setup, at=to)
+    found = restore.plan(run, setup, at=to)
     accept = {blocker.accept for blocker in found.blockers}
     with Scratch() as scratch:
         restored = restore.restore(
-            now.run_id, setup, into=scratch.path / "restored", at=to, accept={*accept, "effects"}
+            run, setup, into=scratch.path / "restored", at=to, accept={*accept, "effects"}
         )
-        state = State.of(restored.state)
-    why = f": {because}" if because else ""
+        return State.of(restored.state)
+
+
+def rewound(now: State, then: State, why: str) -> State:
+    """The state `then`, with what cannot be undone as it is now: spend, and the time it took.
+
+    Effects are not part of it: the ledger knows them all. `why` becomes the note.
+    """
     return replace(
-        state,
-        note=f"rewound to checkpoint {to}{why}",
+        then,
+        note=why,
         spend=now.spend,
         since=now.since,
         budget=now.budget,

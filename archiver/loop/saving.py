@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from typing import TYPE_CHECKING, Any
 
 from archiver import policy
-from archiver.errors import StoreUnreachableError
+from archiver.errors import ArchiverError, RunFinishedError, StoreUnreachableError, UsageError
 from archiver.loop.reach import BRIEF
 from archiver.loop.snapshot import Snapshot, Ticket
 from archiver.policy import Moment, Policy
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 
     from archiver.loop.state import State
     from archiver.loop.writer import Writer
-    from archiver.model import Effect
+    from archiver.model import Effect, Outcome
+
+log = logging.getLogger("archiver")
 
 
 class Tally:
@@ -64,6 +67,9 @@ class Saver:
         """Seconds that a call waits for the store."""
         self.unsaved = False
         """Whether anything was said since the last snapshot."""
+        self.ended: Outcome | None = None
+        """How the run has ended: here, or before it was opened."""
+        self.closed = False
         self.effects: Callable[[], tuple[Effect, ...]] = tuple
         """What each snapshot says of effects."""
         self._rules, self._strict = rules, strict
@@ -72,7 +78,23 @@ class Saver:
         self.tally = Tally()
         self._unsealed = False
         """Whether one was waited for in vain that was not even sealed, and none was since."""
-        self._calls = self._calls_then = self._acted = 0
+        self._calls = self._acted = 0
+
+    def demand_unclosed(self) -> None:
+        """`UsageError` once the run is closed."""
+        if self.closed:
+            raise UsageError(
+                f"run {self.state.run_id} is closed", remedy="use it within its block, or open it again"
+            )
+
+    def demand_open(self, what: str) -> None:
+        """`RunFinishedError` for something new in a run that has ended, `UsageError` once it is closed."""
+        self.demand_unclosed()
+        if self.ended is not None:
+            raise RunFinishedError(
+                f"run {self.state.run_id} has ended with the outcome {self.ended}: {what} comes too late",
+                remedy="give a new run another run_id",
+            )
 
     def offer(self, **moment: Any) -> Ticket:
         """Have the policy decide on the state as it is now; to be called with the lock."""
@@ -101,10 +123,15 @@ class Saver:
         make = self.state.maker(self.effects())
         ticket.listen(self.tally.watch(ticket))
         ticket.listen(lambda: self._told(ticket))
-        self._saved_at, self._calls_then = time.monotonic(), self._calls
+        self._saved_at = time.monotonic()
         self.unsaved, self._acted = False, 0
         self.writer.submit(Snapshot(make, len(self.state.messages), plain, ticket))
         return ticket
+
+    def save_rest(self, because: str) -> Ticket | None:
+        """Have what was said since the last snapshot saved; None where nothing was."""
+        with self.lock:
+            return self.submit(because) if self.unsaved else None
 
     def settle(self, ticket: Ticket) -> Ticket:
         """Wait for one that is to be durable before its call returns; not to be called with the lock.
@@ -116,13 +143,21 @@ class Saver:
         if ticket.awaited:
             self._wait(ticket)
             self.writer.raise_if_stale()
-            if ticket.status != "stored" and self._strict:
-                raise ticket.error or StoreUnreachableError(
-                    f"checkpoint {ticket.seq or ''} of run {self.state.run_id} was not in the store after "
-                    f"{self.patience:.0f} s",
-                    remedy="it is kept in the spool: `archiver sync` delivers it once the store answers",
-                )
+            replaced = ticket.status == "replaced" and ticket.error is None  # by one that has it all
+            if self._strict and ticket.status != "stored" and not replaced:
+                raise ticket.error or self.late(ticket)
         return ticket
+
+    def late(self, ticket: Ticket) -> StoreUnreachableError:
+        """The error of one that is not where it was waited for."""
+        number = "a checkpoint" if ticket.seq is None else f"checkpoint {ticket.seq}"
+        kept = "is kept in the spool: `archiver sync` delivers it once the store answers"
+        return StoreUnreachableError(
+            f"{number} of run {self.state.run_id} was not in the store after {self.patience:.0f} s",
+            remedy=f"it {kept}"
+            if ticket.saved
+            else "it is still tried; look at the log for what holds it up",
+        )
 
     def _wait(self, ticket: Ticket) -> None:
         patience = min(BRIEF, self.patience) if self._unsealed else self.patience
@@ -151,3 +186,19 @@ class Saver:
                 ticket = self.submit("before the first effect")
             self._wait(ticket)
             self.writer.raise_if_stale()
+
+    # --- at the end of a program that does not close the run ------------------------------------------------
+
+    def hurry(self) -> None:
+        """Have what was said since the last snapshot saved; for `writer_exit`, which ends the writer then."""
+        if self.lock.acquire(timeout=self.patience):
+            try:
+                if self.ended is None:
+                    self.save_rest("the program ends")
+            except ArchiverError as error:
+                log.error("run %s: what was said last is not saved: %s", self.state.run_id, error)  # noqa: TRY400
+            finally:
+                self.lock.release()
+
+    def end(self, timeout: float) -> None:
+        """Nothing is left to do: what was submitted is the writer's."""
