@@ -71,6 +71,11 @@ def judge(
         if v.probe in fresh.blockers
     ]
     blockers += gate.blockers(record, accepted=gate.EFFECTS in accept, decided=decided, begun=begun)
+    overruled = [v.probe for v in fresh.verdicts if v.accepted and _stood(v, setup.settings.freshness.policy)]
+    if any(gate.blockers(record, accepted=False, decided=decided, begun=begun)):
+        overruled.append(gate.EFFECTS)
+    if standing.missing:
+        overruled.append(ROLLBACK)
     lost = choosing.lost(chain, record, setup)
     return RestoreReport(
         run=chain.run,
@@ -89,10 +94,17 @@ def judge(
             *_of_probes(verdicts, missing, fresh.warnings),
             *_warnings(chain, record, lost),
         ),
-        accepted=tuple(sorted(accept)),
+        accepted=tuple(sorted(set(overruled).intersection(accept))),
         findings=record.findings,
         replaced_before=rotation.replaced_before([link.record for link in chain.links], record),
     )
+
+
+def _stood(verdict: freshness.Verdict, policy: freshness.Policy) -> bool:
+    """Whether there was anything to accept; what nobody captured is certain of nothing in any restore."""
+    if verdict.recorded:
+        return verdict.state != "FRESH"
+    return policy.action(verdict.model_copy(update={"accepted": False})) != "warn"
 
 
 def _world(

@@ -136,6 +136,7 @@ def restore(
     at: int | None = None,
     previous: bool = False,
     accept: Collection[str] = (),
+    asked: Collection[str] = (),
     resolve: Mapping[str, Outcome] | None = None,
     claim: bool = False,
     force: bool = False,
@@ -145,8 +146,11 @@ def restore(
 ) -> Restored:
     """Hand a checkpoint over in the new folder `into`; nothing appears there unless everything holds.
 
-    `resolve` and `current` as for `plan`. `claim` also takes the run over, just before the folder appears.
-    `force` replaces a folder in which an earlier restore of this run was handed over, and nothing else.
+    `resolve` and `current` as for `plan`. What `asked` names stops nothing and counts as accepted by nobody:
+    the caller asks about it afterwards, by itself. `claim` also takes the run over, just before the folder
+    appears. `force` replaces a folder in which an earlier restore of this run was handed over, and nothing
+    else.
+
     Raises `StaleCheckpointError` or `NeedsDecisionError` for a blocker that was not accepted,
     `BundleMissingError`, `DigestMismatchError`, what `Restored.resume` raises, and whatever a stage finds
     wrong.
@@ -154,7 +158,8 @@ def restore(
     replaced, began = run if force else None, time.monotonic()
     target.check(into, replaced, store=setup.store.url)
     progress, now, resolve = progress or Silent(), now or datetime.now(UTC), deciding.by_name(resolve or {})
-    planned = _planned(run, setup, at, previous, accept, resolve, True, current, now)
+    passed = {*accept, *asked}
+    planned = _planned(run, setup, at, previous, passed, resolve, True, current, now)
     report = planned.report
     unlisted = set(resolve).difference(planned.undecided)
     with _noted(report, setup):
@@ -168,7 +173,7 @@ def restore(
         checkpoint, repairs = _repaired(found.checkpoint, scratch)
         checkpoint = taking_over.with_ledger(checkpoint, planned.entries)
         checkpoint, decisions = taking_over.decide(checkpoint, planned, resolve)
-        if claim or gate.EFFECTS not in accept:
+        if claim or gate.EFFECTS not in passed:
             gate.refuse_undecided(checkpoint)
         report = judging.opened(report, checkpoint, unpacked, repairs).model_copy(
             update={
@@ -178,6 +183,7 @@ def restore(
                 "migrations": found.steps,
             }
         )
+        report = report.model_copy(update={"accepted": _accepted(report, accept)})
         report = _audited(report, setup, planned.new, into)
         progress.stage("write", None)
         taking = taking_over.Taking(planned, setup, checkpoint, now) if claim else None
@@ -211,6 +217,12 @@ def _not_sure(resolve: Mapping[str, Outcome], undecided: Collection[str]) -> Ite
             yield f"whether effect {gate.told([name])} is to be decided on is known once the bundle is open"
 
 
+def _accepted(report: Report, accept: Collection[str]) -> tuple[str, ...]:
+    """What the caller accepted and stood against it; effects also where the open bundle alone names them."""
+    stood = {*report.accepted, gate.EFFECTS} if report.undecided else {*report.accepted}
+    return tuple(sorted(stood.intersection(accept)))
+
+
 def _audited(report: Report, setup: Setup, decided: tuple[Decision, ...], into: Path) -> Report:
     """Write down what is going to be done, before it is done; the report has the warnings."""
 
@@ -225,7 +237,9 @@ def _audited(report: Report, setup: Setup, decided: tuple[Decision, ...], into: 
             detail=detail,
         )
 
-    said = note("accept", probes=list(report.accepted)) if report.accepted else ()
+    # To look is not to go on: for a part of `show` or `drill` nobody has accepted anything.
+    accepted = report.accepted if not setup.session.within else ()
+    said = note("accept", probes=list(accepted)) if accepted else ()
     if decided:
         said += note("resolve", effects={one.effect: one.outcome for one in decided})
     said += note("restore", into=str(into))

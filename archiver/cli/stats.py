@@ -17,7 +17,7 @@ from archiver.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from archiver.spool import Depth
     from archiver.statistics import Audited, Statistics, Sums, Timing
@@ -64,6 +64,7 @@ def stats(
     setup = open_for("read", config, store, identity, writers)
     with counted("runs and audit entries read", as_json) as tick:
         found = statistics.gather(setup, run or (), since=start, told=tick)
+    _refuse_unknown(run or (), found)
     _show(found, as_json)
     for warning in found.warnings:
         output.problem("warning", warning, None, style="1;33")
@@ -71,6 +72,15 @@ def stats(
     problems.report((f"{place}: {error}", error) for place, error in broken)
     if broken:
         raise typer.Exit(max(error.exit_code for _, error in broken))
+
+
+def _refuse_unknown(named: Collection[str], found: Statistics) -> None:
+    """Where the store has none of the runs that were named there is nothing to add up."""
+    from archiver.errors import NoSuchRunError
+
+    unknown = [head.error for head in found.broken if isinstance(head.error, NoSuchRunError)]
+    if unknown and len(unknown) == len(set(named)):
+        raise unknown[0]
 
 
 def _show(found: Statistics, as_json: bool) -> None:

@@ -135,7 +135,8 @@ class _Opening:
                     self._wanted.run,
                     self._setup,
                     into=scratch.path / "restored",
-                    accept={*self._wanted.accept, *_ALWAYS},
+                    accept=self._wanted.accept,
+                    asked=_ALWAYS,
                     current=_current(self._wanted, self._setup),
                     now=self._now,
                 )

@@ -104,6 +104,7 @@ class RestoreReport(Frozen):
     blockers: tuple[Blocker, ...] = ()
     warnings: tuple[str, ...] = ()
     accepted: tuple[str, ...] = ()
+    """What was named with `--accept` and stood against the restore."""
     decisions: tuple[Decision, ...] = ()
     """What a person said of effects whose outcome was not known, now or when the run was taken over."""
     undecided: tuple[OpenEffect, ...] = ()

@@ -157,7 +157,9 @@ class Audited:
     """Objects signed by keys that no list of trusted keys has: what they say is not counted."""
 
     def add(self, act: Act) -> None:
-        """Count an entry by somebody who is believed."""
+        """Count an entry by somebody who is believed; one that is a part of a look or a drill is neither."""
+        if act.within:
+            return
         self.restores += act.action == "restore"
         self.refused += act.action == "refuse"
         probes = act.detail.get("probes")

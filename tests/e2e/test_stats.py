@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,15 +11,18 @@ from typing import Any
 
 import pytest
 
+import archiver
 from archiver import audit, layout, records, statistics
 from archiver.archive import Source, archive, prepare
 from archiver.audit import Session
 from archiver.errors import StaleCheckpointError, StoreDeniedError, StoreUnreachableError
 from archiver.model import (
+    Approval,
     Checkpoint,
     Effect,
     Items,
     Outcome,
+    Plan,
     Record,
     Spend,
     Transcript,
@@ -158,7 +161,9 @@ def test_the_audit_tells_of_restores_stale_ones_and_sessions(setup: Setup, tmp_p
     save(setup, "old", checkpoint_at=NOW - timedelta(days=10), created_at=NOW - timedelta(days=11))
     with pytest.raises(StaleCheckpointError):
         restore("old", setup, into=tmp_path / "out")
-    restored = restore("old", replace(setup, why="it is fine"), into=tmp_path / "out", accept=["age"])
+    accept = ["age", "budget", "effects", "rollback"]  # the first alone stands against it
+    restored = restore("old", replace(setup, why="it is fine"), into=tmp_path / "out", accept=accept)
+    assert restored.report.accepted == ("age",)
     claim = restored.resume().seq
     session = Session(
         seconds=60, restore_seconds=2, checkpoints=4, create_seconds=2, slowest_create=1.25,
@@ -185,6 +190,29 @@ def test_the_audit_tells_of_restores_stale_ones_and_sessions(setup: Setup, tmp_p
     assert command("stats", "--json").json["audit"] == expected
     assert command("stats", "old", "--json").json["audit"] == expected
     assert command("stats", "old", "--since", "2100-01-01", "--json").json["audit"]["restores"] == 0
+
+
+def test_to_resume_and_to_look_accepts_nothing(setup: Setup, reopen: Callable[[], Setup]) -> None:
+    """A question that waits for a person is what the library asks itself; a look is no restore."""
+    asked = Plan(pending_approvals=(Approval(id="a", question="Deploy?", asked_at=NOW),))
+    with archiver.run("r", setup=setup) as run:
+        run.checkpoint([{"role": "user", "content": "hello"}], plan=asked, force=True)
+    with archiver.run("r", setup=reopen()) as run:
+        assert run.resumed
+    assert "hello" in command("show", "r", "--tail", "2").out
+    told = command("stats", "--json").json["audit"]
+    assert (told["restores"], told["stale_probes_accepted"]) == (1, {})
+    entries = command("audit", "r", "--json").json["entries"]
+    assert [one for one in entries if one["action"] == "accept"] == []
+
+
+def test_a_run_that_is_not_there_is_all_that_is_said(setup: Setup) -> None:
+    save(setup, "r")
+    told = command("stats", "nosuch", "nosuch")
+    assert (told.code, told.out) == (9, "")
+    assert "nosuch" in told.err
+    both = command("stats", "nosuch", "r", "--json")
+    assert (both.code, both.json["runs"]["total"]) == (9, 2)
 
 
 def test_on_another_machine_the_store_tells_what_was_put_there(
