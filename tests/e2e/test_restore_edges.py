@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from inside import Outcome, command
 
 from archiver import claiming
 from archiver.archive import Source, archive
@@ -55,11 +57,18 @@ def save(setup: Setup, *effects: Effect, **more: Any) -> Record:
     return archive(Source(checkpoint=checkpoint), setup).record
 
 
-def shell(command: str, folder: Path, program: str = "sh") -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "TERM": "dumb", "COLUMNS": "80"}
-    return subprocess.run(
-        [program, "-c", command], cwd=folder, capture_output=True, text=True, env=environment, timeout=120
-    )
+def shell(line: str, folder: Path, program: str = "sh") -> Outcome:
+    """What `archiver` does with the words that the shell makes of the line."""
+    with tempfile.TemporaryDirectory() as stubs:
+        stub = Path(stubs) / "archiver"
+        stub.write_text(f"#!/bin/sh\nprintf '%s\\0' \"$@\" >'{stubs}/words'\n")
+        stub.chmod(0o755)
+        environment = {**os.environ, "PATH": f"{stubs}:{os.environ['PATH']}"}
+        subprocess.run([program, "-c", line], cwd=folder, env=environment, check=True, timeout=120)
+        words = os.fsdecode((Path(stubs) / "words").read_bytes()).split("\0")[:-1]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        return command(*words, columns=80)
 
 
 def because(setup: Setup) -> Setup:
@@ -94,14 +103,12 @@ def test_every_key_is_decided_on_with_the_command_of_the_report(
     done = restore(RUN, setup, into=tmp_path / "out", accept=["effects"])
     assert [one.key for one in done.report.undecided] == [key]
     planned = shell(f"archiver restore --plan --config '{config}' {RUN}", tmp_path)
-    assert planned.returncode == 7
-    assert f"--resolve {done.report.undecided[0].resolve.removeprefix('--resolve ')}=done" in planned.stdout
+    assert planned.code == 7
+    assert f"--resolve {done.report.undecided[0].resolve.removeprefix('--resolve ')}=done" in planned.out
     lines = (tmp_path / "out" / "REPORT.md").read_text(encoding="utf-8").splitlines()
-    (command,) = [
-        line.strip() for line in lines if line.startswith("      archiver ") and "=not-done" in line
-    ]
-    went = shell(command.replace(" restore ", f" restore --config '{config}' "), tmp_path)
-    assert went.returncode == 0, went.stderr
+    (decide,) = [line.strip() for line in lines if line.startswith("      archiver ") and "=not-done" in line]
+    went = shell(decide.replace(" restore ", f" restore --config '{config}' "), tmp_path)
+    assert went.code == 0, went.err
     assert not list(tmp_path.rglob("pwned"))
     (said,) = Catalog(setup).read(RUN, 2).record.decisions
     assert (said.effect, said.outcome) == (name_of(key), "not-done")
@@ -176,8 +183,8 @@ def test_a_refused_restore_says_as_data_what_stands_against_it(
     save(setup, effect("pay"), budget=Budget(tokens=10), spend=Spend(tokens_in=11))
     into = tmp_path / "out"
     done = shell(f"archiver restore --json --into '{into}' --config '{config}' {RUN}", tmp_path)
-    assert done.returncode == 7
-    error = json.loads(done.stdout)["error"]
+    assert done.code == 7
+    error = json.loads(done.out)["error"]
     assert (error["type"], error["exit_code"], error["run"], error["seq"]) == (
         "NeedsDecisionError",
         7,
@@ -188,8 +195,8 @@ def test_a_refused_restore_says_as_data_what_stands_against_it(
     assert all(one["reason"] for one in error["blockers"])
     options = f"--accept budget --accept effects --claim --into '{into}' --config '{config}'"
     claimed = shell(f"archiver restore --json {options} {RUN}", tmp_path)
-    assert claimed.returncode == 7
-    error = json.loads(claimed.stdout)["error"]
+    assert claimed.code == 7
+    error = json.loads(claimed.out)["error"]
     assert [one["key"] for one in error["undecided"]] == ["pay"]
     assert [one["accept"] for one in error["blockers"]] == ["effects"]
     assert not into.exists()
@@ -251,13 +258,21 @@ def test_a_shell_that_stands_in_the_folder_sees_what_was_handed_over(
     save(setup)
     here = tmp_path / "here"
     here.mkdir()
-    command = f"archiver restore --into . --config '{config}' {RUN}"
-    done = shell(f"{command} >&2 && ls", here)
+    line = f"archiver restore --into . --config '{config}' {RUN}"
+    environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["sh", "-c", f"{line} >&2 && ls"],
+        cwd=here,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     assert {"REPORT.md", "report.json", "transcript"} <= set(done.stdout.split())
-    again = shell(f"{command} --force", here)
-    assert again.returncode == AlreadyExistsError.exit_code
-    assert "is the current folder" in again.stderr
+    again = shell(f"{line} --force", here)
+    assert again.code == AlreadyExistsError.exit_code
+    assert "is the current folder" in again.err
     assert (here / "report.json").is_file()
 
 

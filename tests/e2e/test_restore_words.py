@@ -188,20 +188,20 @@ def test_the_command_of_the_report_decides_on_everything_from_any_folder(
     (tmp_path / "none.toml").chmod(0o600)
     word = shlex.quote(run)
     done = shell(f"archiver restore --accept effects --into out {flags} -- {word}", tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
     commands = advised(tmp_path / "out")
     assert len(commands) == (2 if len(keys) == 1 else 1)
     command = commands[-1]
     if len(keys) > 1:
         unedited = shell(command, tmp_path)
-        assert unedited.returncode == 2, unedited.stderr
+        assert unedited.code == 2, unedited.err
         command = command.replace("=OUTCOME", "=not-done")
     if not run.startswith("-"):
         assert command.startswith(f"archiver restore {word} --")
     other_folder = tmp_path / "other"
     other_folder.mkdir()
     went = shell(command, other_folder)
-    assert went.returncode == 0, went.stderr
+    assert went.code == 0, went.err
     assert (tmp_path / "out-decided" / "REPORT.md").is_file()
     claim = Catalog(setup).read(run, 2).record
     assert {one.effect: one.outcome for one in claim.decisions} == dict.fromkeys(keys, "not-done")
@@ -213,24 +213,24 @@ def test_the_commands_of_errors_have_the_flags_of_the_call(setup: Setup, flags: 
     (tmp_path / "none.toml").write_text("")
     (tmp_path / "none.toml").chmod(0o600)
     refused = shell(f"archiver restore {RUN} --into out {flags}", tmp_path)
-    assert refused.returncode == 7
-    (plan_,) = re.findall(f"see `(archiver restore {RUN} --plan [^`]+)`", refused.stderr)
+    assert refused.code == 7
+    (plan_,) = re.findall(f"see `(archiver restore {RUN} --plan [^`]+)`", refused.err)
     planned = shell(plan_, tmp_path / "home")
-    assert (planned.returncode, planned.stdout.splitlines()[0]) == (7, f"run\t{RUN}")
+    assert (planned.code, planned.out.splitlines()[0]) == (7, f"run\t{RUN}")
     record = tmp_path / "store" / "records" / RUN / "00000002.age"
     kept = record.read_bytes()
     record.unlink()
     behind = shell(f"archiver restore {RUN} --into out {flags}", tmp_path)
-    assert behind.returncode == 4
-    older, forget = re.findall(r"`(archiver [^`]+)`", behind.stderr)
+    assert behind.code == 4
+    older, forget = re.findall(r"`(archiver [^`]+)`", behind.err)
     went = shell(f"{older} --plan --accept effects", tmp_path / "home")
-    assert went.returncode == 0, went.stderr
-    assert shell(f"{forget} --yes", tmp_path / "home").returncode == 0
+    assert went.code == 0, went.err
+    assert shell(f"{forget} --yes", tmp_path / "home").code == 0
     record.write_bytes(kept[:-1])
     damaged = shell(f"archiver restore {RUN} --into out {flags}", tmp_path)
-    assert damaged.returncode == 4
-    (older,) = re.findall(r"`(archiver restore --at 1 [^`]+)`", damaged.stderr)
-    assert shell(f"{older} --plan --accept effects", tmp_path / "home").returncode == 0
+    assert damaged.code == 4
+    (older,) = re.findall(r"`(archiver restore --at 1 [^`]+)`", damaged.err)
+    assert shell(f"{older} --plan --accept effects", tmp_path / "home").code == 0
 
 
 def test_more_effects_than_a_command_holds_are_for_a_program(setup: Setup, tmp_path: Path) -> None:
@@ -381,19 +381,19 @@ def test_a_store_behind_is_not_claimed_and_the_error_says_that_the_claim_is_why(
 
 
 def test_what_is_named_wrongly_is_told_by_the_flag_that_names_it(
-    setup: Setup, config: Path, tmp_path: Path
+    setup: Setup, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saved(setup)
     wrong = shell(f"archiver restore --plan --config '{config}' --writers nope.toml {RUN}", tmp_path)
-    assert wrong.returncode == 2
-    assert "correct --writers" in wrong.stderr
+    assert wrong.code == 2
+    assert "correct --writers" in wrong.err
     (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "empty"))
     nothing = shell(
-        f"HOME=$PWD archiver restore --plan --store '{tmp_path}/store' --writers /dev/null {RUN}",
-        tmp_path / "empty",
+        f"archiver restore --plan --store '{tmp_path}/store' --writers /dev/null {RUN}", tmp_path / "empty"
     )
-    assert nothing.returncode == 6
-    assert "--identity FILE" in nothing.stderr
+    assert nothing.code == 6
+    assert "--identity FILE" in nothing.err
 
 
 def test_a_bundle_that_is_gone_is_told_of_with_one_command_that_works(
@@ -406,9 +406,9 @@ def test_a_bundle_that_is_gone_is_told_of_with_one_command_that_works(
     (bundle,) = (tmp_path / "store" / "bundles" / RUN).glob("00000002-*")
     bundle.unlink()
     gone = shell(f"archiver restore {RUN} --into out {flags}", tmp_path)
-    assert gone.returncode == 4
-    (older,) = re.findall(r"`(archiver restore [^`]+)`", gone.stderr)
-    assert shell(f"{older} --plan", tmp_path / "home").returncode == 0
+    assert gone.code == 4
+    (older,) = re.findall(r"`(archiver restore [^`]+)`", gone.err)
+    assert shell(f"{older} --plan", tmp_path / "home").code == 0
 
 
 def test_a_place_that_takes_nothing_is_told_of_as_what_it_is(setup: Setup) -> None:

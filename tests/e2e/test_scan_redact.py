@@ -197,8 +197,8 @@ def test_the_program(source: Path, tmp_path: Path, home: Path) -> None:
 
 
 def test_a_full_disk_leaves_nothing_half(source: Path, tmp_path: Path, home: Path) -> None:
-    (source / "big.txt").write_text(f"{token()} and more\n" * 20_000)
-    limit = 300_000
+    (source / "big.txt").write_text(f"{token()} and more\n" * 3_000)
+    limit = 100_000
 
     def narrow() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
