@@ -37,11 +37,12 @@ class Position:
     """The run's key for placeholders; empty when no bundle holds one (any more)."""
 
 
-def find(run: str, setup: Setup) -> Position:
+def find(run: str, setup: Setup, *, anyone: bool = False) -> Position:
     """Read the head of the run, and from its newest bundle the redaction key.
 
-    Raises `RolledBackError` or `ForkError` where the store is not as far as the witness has seen it: what
-    came next would use a number again.
+    Raises `StaleWriterError` where another key than the own has written it, unless it may be `anyone`'s: for
+    those who write nothing. Raises `RolledBackError` or `ForkError` where the store is not as far as the
+    witness has seen it: what came next would use a number again.
     """
     sight = rollback.look(run, setup)
     catalog = Catalog(setup)
@@ -50,7 +51,7 @@ def find(run: str, setup: Setup) -> Position:
     if head is None:
         return Position(run)
     own = setup.require_signing_key().public
-    if head.record.writer != own:
+    if head.record.writer != own and not anyone:
         raise StaleWriterError(
             f"run {run} is written with the key {head.record.writer}, not with the own one, {own}",
             remedy="archive with that key, or under another --run-id; "

@@ -3,7 +3,8 @@
     ready → intent in the store → fence → the effect → outcome in the store
 
 An unreplayable effect is done only between the two: its intent is recorded, and nobody has taken the run over
-since. A replayable one is done whatever becomes of its intent. What the store does not take is put aside.
+since. A replayable one is done whatever becomes of its intent, unless somebody is seen to have taken the run
+over. What the store does not take is put aside.
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from archiver import gate, jsonio, ledger, telemetry
 from archiver.effect_names import name_of
-from archiver.errors import EffectNotRecordedError, NeedsDecisionError, UsageError
+from archiver.errors import (
+    DamagedError,
+    EffectNotRecordedError,
+    NeedsDecisionError,
+    UnsupportedSchemaError,
+    UsageError,
+)
 from archiver.gate import told
 from archiver.ledger import effect_of
 from archiver.loop.effect_call import Asked, Begun, EffectCall, Recorded
@@ -41,10 +48,11 @@ __all__ = ["EffectBook", "EffectCall", "effect"]
 class EffectBook:
     """Knows the effects of a run and does none twice; safe to share between threads.
 
-    `fence` raises `StaleWriterError` if somebody else has taken the run over. `allowed` raises for the key of
-    what comes too late. `ready` sees to it that the run has a record. `changed` is told of every effect whose
-    status is another than before. With `strict` an outcome that reaches neither the store nor the disk is an
-    error; else it is logged, and stands in the next checkpoint.
+    `fence` raises `StaleWriterError` if somebody else has taken the run over; `glance` does the same for
+    effects that may be done again, and waits for less. `allowed` raises for the key of what comes too late.
+    `ready` sees to it that the run has a record. `changed` is told of every effect whose status is another
+    than before. With `strict` an outcome that reaches neither the store nor the disk is an error; else it is
+    logged, and stands in the next checkpoint.
     """
 
     def __init__(
@@ -54,6 +62,7 @@ class EffectBook:
         decisions: Iterable[Decision] = (),
         *,
         fence: Callable[[], None],
+        glance: Callable[[], None] | None = None,
         allowed: Callable[[str], None] = lambda _: None,
         ready: Callable[[], None] = lambda: None,
         put_aside: PutAside | None = None,
@@ -63,7 +72,7 @@ class EffectBook:
     ) -> None:
         self._ledger = ledger
         self._records = EffectRecords(ledger, put_aside, strict=strict, reach=reach)
-        self._fence, self._allowed = fence, allowed
+        self._fence, self._glance, self._allowed = fence, glance or fence, allowed
         self._ready, self._changed = ready, changed
         self._decisions = {decision.effect: decision for decision in decisions}
         self._lock = threading.Lock()
@@ -187,7 +196,7 @@ class EffectBook:
     # --- the attempt --------------------------------------------------------------------------------------
 
     def _begin(self, subject: Subject, asked: Asked) -> Begun | Recorded:
-        if not asked.replayable and not self._ledger.loaded:
+        if not (asked.replayable or self._ledger.loaded or self._is_confirmed(subject.key)):
             with self._unless_refused(subject, asked, "what the store knows of it was not read"):
                 self._demand_reach(asked)
                 self._reread(subject, asked)
@@ -213,6 +222,7 @@ class EffectBook:
         """That of the attempt to be made; None where another copy of this run was first, and was read."""
         self._allowed(subject.key)
         if asked.replayable and (going_on := self._ledger.going_on(subject.key)) is not None:
+            self._look(subject, asked)
             return going_on
         with self._unless_refused(subject, asked, "the run has no checkpoint yet"):
             self._ready()
@@ -226,19 +236,23 @@ class EffectBook:
                 return None
         if intent is None:
             return self._records.intent_aside(subject)
-        if not asked.replayable:
-            self._demand_place(subject, asked, intent)
+        try:
+            self._look(subject, asked)
+        except BaseException:
+            self.withdraw(Begun(intent), "it was not begun")
+            raise
         return intent
 
-    def _demand_place(self, subject: Subject, asked: Asked, intent: EffectEntry) -> None:
+    def _look(self, subject: Subject, asked: Asked) -> None:
         """Nobody has taken the run over: whoever does so from now on sees the intent."""
         try:
             with self._unless_refused(subject, asked, "nobody could look whether the run was taken over"):
                 self._demand_reach(asked)
-                self._fence()
-        except BaseException:
-            self.withdraw(Begun(intent), "it was not begun")
-            raise
+                (self._glance if asked.replayable else self._fence)()
+        except (DamagedError, UnsupportedSchemaError) as error:
+            if not asked.replayable:
+                raise
+            log.warning("effect %s is done although the spool cannot be read: %s", told([subject.key]), error)
 
     @contextmanager
     def _unless_refused(self, subject: Subject, asked: Asked, what: str) -> Iterator[None]:
@@ -278,6 +292,10 @@ class EffectBook:
 
     def _decisions_on(self, key: str) -> list[Decision]:
         return [one for one in self._decisions.values() if one.effect == name_of(key)]
+
+    def _is_confirmed(self, key: str) -> bool:
+        """Whether it happened, which nothing that the store knows can change."""
+        return any(one.status == "confirmed" for one in self._of(key))
 
     def _of(self, key: str) -> tuple[Effect, ...]:
         with self._lock:

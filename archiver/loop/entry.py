@@ -217,6 +217,7 @@ def _begun(opening: Opening, opened: Opened, setup: Setup) -> Run:
         opened.effects,
         opened.decisions,
         fence=writer.fence,
+        glance=writer.glance,
         allowed=lambda key: saver.demand_open(f"effect {told([key])}"),
         ready=saver.begin,
         put_aside=writer.put_aside,

@@ -153,7 +153,7 @@ class _Opening:
             utc_text(restored.state.checkpoint_at),
         )
         effects = merged(restored.state.effects, self._ledger.load(), restored.report.decisions)
-        place = position.find(self._wanted.run, self._setup)
+        place = position.find(self._wanted.run, self._setup, anyone=True)
         return self._opened(state, place, effects, restored.report.decisions, resumed=True, finished=True)
 
     def _taken_over(self, restored: Restored, state: State) -> Opened:

@@ -27,6 +27,7 @@ from archiver.loop.writer_errors import too_late
 from archiver.loop.writer_queue import MAX_WAITING, Job, Queue
 from archiver.loop.writer_sealing import Sealer
 from archiver.loop.writer_thread import SealingThread
+from archiver.parallel import in_time
 from archiver.position import Position
 from archiver.spool import RunSpool
 
@@ -144,10 +145,22 @@ class Writer:
         finally:
             self._sealing.numbering.release()
 
+    def glance(self) -> None:
+        """The same without waiting for what is on its way: the first number that may not be there is free.
+
+        Where it is not, it is delivered, or somebody else's: `fence` finds out. Raises as that does.
+        """
+        self._demand_open()
+        # Before the spool is looked into: what has a lower number by then is there, or in the store.
+        seq = self._sealer.place.seq
+        if not in_time(lambda: self._deliverer.is_first_free(seq), self.patience):
+            self.fence()
+
     def _ask(self, deadline: float) -> None:
         answer = self._deliverer.fence(self._sealer.place.seq)
         try:
             answer.result(max(0.0, deadline - time.monotonic()))
+            self.raise_if_stale()  # where what was under way has become a fork, the number after it is free
         except (FutureTimeoutError, CancelledError) as error:
             answer.cancel()
             raise too_late(self._run, "the store did not answer") from error

@@ -91,6 +91,7 @@ class Deliverer:
         """When the store took an entry last."""
         self.complaints = Complaints(run)
         self._tickets: dict[int, Ticket | None] = {entry.seq: None for entry in spool.entries()}
+        self._forks_before = frozenset(fork.path for fork in spool.forks())
         self._others = bool(spool.effects())
         """Whether effects wait in the spool."""
         self._fences: deque[Fence] = deque()
@@ -147,6 +148,11 @@ class Deliverer:
                 fence.answer.cancel()
             self._changed.notify_all()
         return fence.answer
+
+    def is_first_free(self, seq: int) -> bool:
+        """Whether the store has no record of the oldest number that waits, or of `seq` where none does."""
+        first = min((entry.seq for entry in self._spool.entries()), default=seq)
+        return self._is_free(first) and not self._lost()
 
     def stage(self, name: str, total: int | None = None) -> None:  # noqa: ARG002 - as of a `Progress`
         """The next entry is sent: the one before it is there."""
@@ -212,6 +218,9 @@ class Deliverer:
             for warning in self._spool.deliver(progress=self).warnings:
                 log.warning("run %s: %s", self._run, warning)
             self.complaints.worked()
+        except StaleWriterError as error:
+            self._stale(error)  # before anybody can see that nothing waits any more
+            raise
         finally:
             self._settle()
 
@@ -222,11 +231,15 @@ class Deliverer:
             self._tally.counted = True  # who may not list goes by what was written from here
 
     def _demand_free(self, seq: int) -> None:
+        if not self._is_free(seq):
+            raise gone_stale(self._run, seq)
+
+    def _is_free(self, seq: int) -> bool:
         try:
             self._setup.store.head(layout.record_name(self._run, seq))
         except ObjectNotFoundError:
-            return
-        raise gone_stale(self._run, seq)
+            return True
+        return False
 
     def _failed(self, error: ArchiverError) -> None:
         if isinstance(error, AWAY):
@@ -249,7 +262,7 @@ class Deliverer:
             asked = tuple(self._tickets)  # what comes while the spool is looked through may not be seen in it
         left = {entry.seq: entry.kind for entry in self._spool.entries()}
         effects = bool(self._spool.effects())
-        forks = {fork.seq for fork in self._spool.forks()}
+        forks = self._lost()
         told: list[tuple[Ticket, Status]] = []
         with self._changed:
             self._others = self._others or effects
@@ -268,3 +281,9 @@ class Deliverer:
         for ticket, status in told:
             lost = gone_stale(self._run, ticket.seq or 0) if status == "failed" else None
             ticket.settle(status, error=lost)
+        if forks:
+            self._stale(gone_stale(self._run, min(forks)))
+
+    def _lost(self) -> frozenset[int]:
+        """Numbers that became forks since this process began, whoever has delivered them."""
+        return frozenset(fork.seq for fork in self._spool.forks() if fork.path not in self._forks_before)

@@ -19,6 +19,7 @@ import pytest
 from archiver import layout
 from archiver.errors import (
     ArchiverError,
+    DamagedError,
     EffectDoneError,
     EffectNotRecordedError,
     LimitExceededError,
@@ -31,12 +32,14 @@ from archiver.errors import (
     StoreUnreachableError,
     UsageError,
 )
+from archiver.ledger import Ledger
 from archiver.loop.effects import EffectBook
 from archiver.model import Effect
 from archiver.setup import Setup
 from archiver.store.decorated import Decorated
 
 from .effecting import book_of
+from .writing import gated
 
 ARGUMENTS = {"n": 1}
 
@@ -434,11 +437,32 @@ def test_an_outcome_that_fits_nowhere_stands_in_the_next_checkpoint(
 def test_a_ledger_that_could_not_be_read_is_read_before_the_first_effect(setup: Setup) -> None:
     done: list[int] = []
     pay(book_of(setup), done, "before")
-    from archiver.ledger import Ledger
-
     ledger = Ledger(setup, "r", "t", lambda: setup.redactor(b"k" * 32))
     book = EffectBook(ledger, (), fence=int)
     assert pay(book, done) == "before"
+    assert done == [1]
+
+
+def test_what_is_known_to_have_happened_is_given_while_the_store_is_away(setup: Setup) -> None:
+    done: list[int] = []
+    away, gate = gated(setup)
+    gate.error = StoreUnreachableError("not now")
+    ledger = Ledger(away, "r", "t", lambda: setup.redactor(b"k" * 32))
+    known = Effect(key="k", tool="pay", arguments=ARGUMENTS, result="before", status="confirmed")
+    assert pay(EffectBook(ledger, (known,), fence=int), done) == "before"
+    with pytest.raises(EffectNotRecordedError):
+        pay(EffectBook(ledger, (known,), fence=int), done, key="other")
+    assert done == []
+
+
+def test_one_that_may_be_done_again_is_done_though_the_spool_cannot_be_read(setup: Setup) -> None:
+    def damaged() -> None:
+        raise DamagedError("a torn record")
+
+    done: list[int] = []
+    pay(book_of(setup, fence=damaged), done, replayable=True)
+    with pytest.raises(DamagedError):
+        pay(book_of(setup, fence=damaged), done, key="other")
     assert done == [1]
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from queue import Queue
 from typing import Any
 
 import pytest
 from spool.making import checkpoint
 
+from archiver import position
 from archiver.archive import Options, Source, archive
 from archiver.errors import ArchiverError, StaleWriterError, StoreDeniedError, StoreUnreachableError
 from archiver.loop.writer import Writer
@@ -139,6 +142,85 @@ def test_a_fence_while_the_sealing_hangs_is_an_error(setup: Setup) -> None:
     held.let_go()
     one.end(20)
     assert notes(setup) == ["held"]
+
+
+def test_a_glance_waits_for_nothing_and_sees_who_was_first(pair: tuple[Writer, Gate], setup: Setup) -> None:
+    one, gate = pair
+    held = threading.Event()
+
+    def after(verb: str) -> None:
+        assert verb != "create" or held.wait(PATIENCE)
+
+    gate.after = after
+    one.submit(snapshot("mine", plain=False))
+    assert one.drain()
+    one.glance()
+    compete(setup)
+    held.set()
+    with pytest.raises(StaleWriterError):
+        one.glance()
+    assert notes(setup) == ["theirs"]
+
+
+def test_a_fence_that_waits_for_a_delivery_hears_what_it_found(
+    pair: tuple[Writer, Gate], setup: Setup
+) -> None:
+    """What was under way has become a fork, and the next number after it is free."""
+    one, gate = pair
+    held, told = threading.Event(), Queue[ArchiverError | None]()
+
+    def after(verb: str) -> None:
+        assert verb != "create" or held.wait(PATIENCE)
+
+    def ask() -> None:
+        try:
+            told.put(one.fence())
+        except ArchiverError as error:
+            told.put(error)
+
+    gate.after = after
+    one.submit(snapshot("mine", plain=False))
+    assert one.drain()
+    compete(setup)
+    asking = threading.Thread(target=ask)
+    asking.start()
+    with one._changed:
+        assert one._changed.wait_for(lambda: one._deliverer._fences, PATIENCE)
+    held.set()
+    asking.join()
+    assert isinstance(told.get(), StaleWriterError)
+
+
+def test_a_fence_knows_what_another_process_found(pair: tuple[Writer, Gate], setup: Setup) -> None:
+    """As `archiver sync` does, which delivers for whoever saved."""
+    one, gate = pair
+    gate.error = StoreUnreachableError("not now")
+    one.submit(snapshot("mine", plain=False))
+    assert one.drain()
+    compete(setup)
+    with pytest.raises(StaleWriterError):
+        open_spool(setup).of("r", "r").deliver()
+    gate.error = None
+    with pytest.raises(StaleWriterError):
+        one.fence()
+
+
+def test_forks_of_before_are_nobody_s_now(pair: tuple[Writer, Gate], setup: Setup) -> None:
+    one, gate = pair
+    gate.error = StoreUnreachableError("not now")
+    for number in (1, 2):
+        one.submit(snapshot(f"mine {number}", plain=False))
+    assert one.drain()
+    compete(setup)
+    gate.error = None
+    with pytest.raises(StaleWriterError):
+        one.flush()
+    assert [fork.seq for fork in open_spool(setup).of("r", "r").forks()] == [1, 2]
+    later = writer(setup, place=position.find("r", setup))
+    later.save(new := snapshot("new"), stored=True)
+    later.fence()
+    later.close()
+    assert (new.ticket.status, new.ticket.seq) == ("stored", 2)
 
 
 def test_the_fence_is_the_last_that_is_asked(pair: tuple[Writer, Gate], setup: Setup) -> None:
