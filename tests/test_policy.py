@@ -321,9 +321,25 @@ def record(seq: int, minutes: float, **other: Any) -> Record:
 
 def test_the_course_of_a_run_by_its_records() -> None:
     claim = record(3, 500, kind="claim", bundle=None)
-    found = course([record(1, 10), record(2, 40), claim, record(4, 60)], START + timedelta(minutes=75))
+    records = [record(1, 10), record(2, 40), claim, record(4, 60)]
+    found = course(records, START + timedelta(minutes=75))
     assert (found.checkpoints, found.seconds, found.longest) == (3, 3600, 1800)
     assert (found.mean, found.since, found.size, found.per_hour) == (1200, 900, 5, None)
+    assert (found.silent, course(records, START + timedelta(minutes=150)).since) == (None, 5400)
+
+
+def test_the_time_since_a_run_died_is_no_work() -> None:
+    """Not that of one that says nothing any more, nor what lies between a death and a claim."""
+    spent = Spend(seconds=59, cost=1)
+    records = [record(1, 1, spend=spent)]
+    found = course(records, START + timedelta(minutes=12))
+    assert (found.since, found.silent, found.per_hour) == (None, 660, None)
+    claim = record(2, 1, kind="claim", bundle=None)
+    claim = claim.model_copy(update={"recorded_at": START + timedelta(minutes=10)})
+    found = course([*records, claim], START + timedelta(minutes=12))
+    assert (found.since, found.silent) == (120, None)
+    minute = record(1, 1, spend=spent.model_copy(update={"seconds": 60.0}))
+    assert course([minute], START).per_hour == 60
 
 
 def test_the_course_goes_by_the_work_that_the_run_counted() -> None:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from archiver.policy.advice import Advice, Question
     from archiver.policy.course import Course
 
+_LEAST = 1e-3
+"""Seconds of work that a run has at stake at least: of none there is nothing to weigh."""
 FORMULA = "A checkpoint pays when p × replay > create + store + p × restore."
 
 
@@ -185,11 +187,14 @@ def _course(run: str, opening: tuple[Any, ...]) -> Course:
 
 
 def _of_run(question: Question, course: Course) -> Question:
-    """The question about a run: what is at stake since its newest checkpoint, or was at most."""
+    """The question about a run: what is at stake since its newest checkpoint, or was at most.
+
+    An hour costs what the run says; where it cannot be told from it what `--per-hour` does, else the usual.
+    """
     seconds = course.longest if course.since is None else course.since
     return replace(
         question,
-        hours=max(seconds, 1.0) / 3600,
+        hours=max(seconds, _LEAST) / 3600,
         per_hour=course.per_hour if question.per_hour is None else question.per_hour,
         size=course.size,
     )
@@ -226,8 +231,14 @@ def _run_facts(course: Course) -> list[tuple[str, object]]:
     from archiver.cli.text import counted
     from archiver.policy.words import span, usd
 
-    dear = "" if course.per_hour is None else f", {usd(course.per_hour)} an hour"
-    since = "the run has ended" if course.since is None else f"{span(course.since)}, if it works on"
+    dear = "; what an hour costs cannot be told from it: --per-hour says it"
+    if course.per_hour is not None:
+        dear = f", {usd(course.per_hour)} an hour"
+    since = "the run has ended"
+    if course.silent is not None:
+        since = f"{span(course.silent)} without a word: it has died or waits, and none of that counts as work"
+    elif course.since is not None:
+        since = f"{span(course.since)}, if it works on"
     return [
         ("saved", f"{counted(course.checkpoints, 'checkpoint')} in {span(course.seconds)} of work{dear}"),
         ("between two", f"{span(course.mean)} of work on average, {span(course.longest)} at most"),
@@ -280,6 +291,7 @@ def _run_document(course: Course) -> dict[str, object]:
         "mean_seconds": course.mean,
         "longest_seconds": course.longest,
         "since_newest_seconds": course.since,
+        "silent_seconds": course.silent,
         "per_hour_usd": course.per_hour,
         "size": course.size,
     }

@@ -6,12 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from archiver.errors import NoSuchRunError
 
 if TYPE_CHECKING:
     from archiver.model import Record
+
+_PRICED: Final = 60.0
+"""Seconds of work from which on its spend says what an hour costs: of less, one call of a model is all."""
+_SILENT: Final = 600.0
+"""Seconds without a record that a run at work may have, however short its intervals were."""
+_INTERVALS: Final = 3
+"""Longest intervals that it may have let pass besides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +31,12 @@ class Course:
     longest: float
     """Seconds of work that lay between two checkpoints, at most: what could have been lost."""
     per_hour: float | None
-    """US dollars that an hour of it cost; None: it did not say."""
+    """US dollars that an hour of it cost; None: it did not say, or has not worked for a minute."""
     since: float | None
-    """Seconds from the newest checkpoint until now; None: the run has ended."""
+    """Seconds of work since the newest checkpoint, or since a claim after it; None: the run has ended, or is
+    silent."""
+    silent: float | None
+    """Seconds for which a run that has not ended has said nothing, longer than one at work would."""
     size: int
     """Bytes of the newest state before compaction."""
 
@@ -48,13 +58,19 @@ def course(records: Sequence[Record], now: datetime) -> Course:
     counted = newest.spend.seconds > 0
     worked = [0.0, *(_worked(record, counted=counted) for record in saved)]
     seconds, spend = worked[-1], newest.spend
-    priced = spend.cost > 0 and spend.currency == "USD" and seconds > 0
+    priced = spend.cost > 0 and spend.currency == "USD" and seconds >= _PRICED
+    longest = max(0.0, *(later - before for before, later in pairwise(worked)))
+    claimed = (record.recorded_at for record in records if record.kind == "claim")
+    since = max(0.0, (now - max([newest.checkpoint_at, *claimed])).total_seconds())
+    works = since <= max(_SILENT, _INTERVALS * longest)
+    running = newest.outcome == "running"
     return Course(
         checkpoints=len(saved),
         seconds=seconds,
-        longest=max(0.0, *(later - before for before, later in pairwise(worked))),
+        longest=longest,
         per_hour=spend.cost * 3600 / seconds if priced else None,
-        since=max(0.0, (now - newest.checkpoint_at).total_seconds()) if newest.outcome == "running" else None,
+        since=since if running and works else None,
+        silent=since if running and not works else None,
         size=newest.sizes.raw,
     )
 

@@ -154,3 +154,16 @@ def test_a_stored_run_says_what_is_at_stake(command: Command, saved: Any) -> Non
     assert ended["since the newest"] == "the run has ended"
     assert ended["at stake"] == "$20: 2 h at $10 an hour"
     assert command("advise", "other").code == 9
+
+
+def test_a_run_that_died_early_has_no_price_and_no_work_since(command: Command, saved: Any) -> None:
+    now = datetime.now(UTC)
+    began = now - timedelta(minutes=30)
+    saved(began, began + timedelta(seconds=9), spend=Spend(seconds=0.5, cost=2))
+    said = facts(command("advise", "r"))
+    assert said["saved"].endswith("work; what an hour costs cannot be told from it: --per-hour says it")
+    assert said["since the newest"].startswith("30 min without a word")
+    assert said["at stake"].endswith(": 0.5 s at $9.25 an hour")
+    document = command("advise", "r", "--per-hour", "36", "--json").json
+    assert (document["at_stake_usd"], document["run"]["since_newest_seconds"]) == (0.005, None)
+    assert document["run"]["silent_seconds"] == pytest.approx(1800, abs=60)
