@@ -23,12 +23,13 @@ _RACERS, _ROUNDS = fencing.RACERS, fencing.ROUNDS
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared_cache: Path) -> Path:
     for name in [name for name in os.environ if name.startswith(("ARCHIVER_", "XDG_"))]:
         monkeypatch.delenv(name)
     folder = tmp_path / "home"
     folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(shared_cache))
     monkeypatch.chdir(folder)
     return folder
 
