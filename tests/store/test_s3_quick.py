@@ -108,13 +108,13 @@ def test_what_goes_wrong_is_left_to_boto3_for_a_while(
 ) -> None:
     store = at("s3://bucket/p", server.endpoint)
     assert store.read("a", limit=9) == b"good"
-    server.script(Answer(503, "SlowDown"), GOOD)
+    server.script(Answer(500, "InternalError"), GOOD)
     assert store.read("b", limit=9) == b"good"
     assert [asked.path for asked in server.requests] == ["/bucket/p/b"] * 2
     agents = {asked.headers["user-agent"] for asked in server.requests}
     assert len(agents) == 1
     now = time.monotonic
-    server.script(Answer(503, "SlowDown"))
+    server.script(Answer(500, "InternalError"))
     with pytest.raises(StoreUnreachableError):
         store.read("c", limit=9)
     assert len(server.requests) == 2, "boto3's two attempts, and no other before them"
