@@ -92,7 +92,7 @@ class State:
             budget=checkpoint.budget,
             workspace=checkpoint.workspace,
             environment=checkpoint.environment.model_copy(update={"probes": {}}),
-            summary=checkpoint.summary,
+            # No summary: it told of the conversation as it was, and is made anew of what it becomes.
             turn=checkpoint.turn,
             messages=b"[%b]" % b",".join(main.items.lines()),
             main=main.model_copy(update={"items": Items.of(()), "segments": ()}),
