@@ -34,7 +34,10 @@ def sync(
         ),
     ] = None,
     listing: Annotated[
-        bool, typer.Option("--list", help="Show what lies in the spool, and forks; no store is asked.")
+        bool, typer.Option("--list", help="Show what waits in the spool, and forks; no store is asked.")
+    ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="With --list: also what the store has and stays here.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would be delivered; no store is asked.")
@@ -57,7 +60,8 @@ def sync(
     The library keeps each checkpoint sealed on the local disk, in the spool, until the store has it. This
     delivers what is left there, in order, each exactly once; a run that goes on does so by itself. Ends with
     8 while the store is away: run it again later. What lost its number to another writer of the run is kept
-    as a fork, and nothing removes it but --drop-fork.
+    as a fork, and nothing removes it but --drop-fork. Of a run that has not ended the newest checkpoint stays
+    here after it is delivered.
 
     In a pipe each line has: run, what was delivered, what waits, forks, the error's name; with --list and
     --dry-run: run, number, kind, state, bytes, since when, what is wrong.
@@ -69,11 +73,17 @@ def sync(
         return
     if yes:
         raise UsageError("--yes goes with --drop-fork", remedy="leave it out")
+    if everything and not listing:
+        raise UsageError("--all goes with --list", remedy="leave it out")
     wanted = [one for one in found if not run or one.run in run]
-    if listing or dry_run:
-        _show(wanted if listing else [one for one in wanted if one.waits], as_json)
-        return
     waiting = [one for one in wanted if one.waits]
+    if listing or dry_run:
+        unsettled = [one for one in wanted if one.state != "delivered"]
+        shown = waiting if not listing else wanted if everything else unsettled
+        _show(shown, len(wanted) - len(unsettled) if listing and not everything else 0, as_json)
+        return
+    if absent := set(run or ()).difference(one.run for one in found):
+        _refuse_unknown(absent, open_for("read", config, store, identity, None, signing_key))
     rows: list[_Row] = []
     if waiting:
         try:
@@ -101,6 +111,19 @@ def _listed(settings: Settings) -> list[Listed]:
     from archiver.spool.spool import place
 
     return list(listing.listed(place(settings), _store_id(settings)))
+
+
+def _refuse_unknown(names: Iterable[str], setup: Setup) -> None:
+    """Of a run that is in the store nothing waits here; one that is not there either is a slip."""
+    from archiver.catalog import Catalog
+    from archiver.errors import NoSuchRunError
+
+    for name in sorted(names):
+        if not Catalog(setup).numbers(name):
+            raise NoSuchRunError(
+                f"there is no run {name}: it is neither in the spool of this machine nor in the store",
+                remedy="`archiver sync --list --all` shows what is here, `archiver list` what is there",
+            )
 
 
 def _store_id(settings: Settings) -> str | None:
@@ -199,13 +222,14 @@ def _document(row: _Row) -> dict[str, Any]:
     }
 
 
-def _show(found: Sequence[Listed], as_json: bool) -> None:
+def _show(found: Sequence[Listed], hidden: int, as_json: bool) -> None:
     from archiver.cli import output
-    from archiver.cli.text import size
+    from archiver.cli.text import counted, size
     from archiver.model import utc_text
 
     if as_json:
-        output.document({"spool": [_entry(one) | {"at": utc_text(one.at)} for one in found]})
+        entries = [_entry(one) | {"at": utc_text(one.at)} for one in found]
+        output.document({"spool": entries, "delivered_not_shown": hidden})
         return
     columns = ("RUN", "NO", "KIND", "STATE", "SIZE", "SINCE", "WRONG")
     rows = [
@@ -216,6 +240,8 @@ def _show(found: Sequence[Listed], as_json: bool) -> None:
         for one in found
     ]
     output.table(columns, rows, middle=("RUN",), fold=("WRONG",))
+    if hidden:
+        output.note(f"{counted(hidden, 'record')} besides: delivered, and kept; --all shows what.")
 
 
 def _entry(one: Listed) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def _there(folder: Path) -> Check:
         return failure(
             name,
             f"the folder {folder} cannot be looked at: {error.strerror}",
-            "mount it, correct store.url, or make a new store with `archiver init`",
+            "mount it, or correct store.url; `archiver init` is for a place that never had a store",
             StoreUnreachableError,
         )
     if not stat.S_ISDIR(status.st_mode):

@@ -71,13 +71,15 @@ def _spool(settings: Settings, store: ObjectStore) -> Iterator[Check]:
         oldest = min(one.at for one in waiting)
         said.append(f"{len(waiting)} sealed on this machine and not in the store, since {moment(oldest)}")
     if forks:
-        said.append(f"{len(forks)} lost their number to another writer and are kept as forks")
+        lost = "1 lost its" if len(forks) == 1 else f"{len(forks)} lost their"
+        said.append(f"{lost} number to another writer, kept as fork{'' if len(forks) == 1 else 's'}")
     if said:
-        yield warning(
-            name,
-            "; ".join(said),
-            "`archiver sync --list` shows it, and `archiver sync` delivers what waits; so does its run",
-        )
+        does = ["`archiver sync --list` shows it"]
+        if waiting:
+            does.append("`archiver sync` delivers what waits, and so does its run")
+        if forks:
+            does.append("a fork is never delivered: look whether it is needed, then --drop-fork removes it")
+        yield warning(name, "; ".join(said), "; ".join(does))
     else:
         yield ok(name, "nothing waits on this machine for the store")
 

@@ -44,7 +44,7 @@ def store_id(store: ObjectStore, settings: Settings) -> Check:
     try:
         found = contents.store_id(store)
     except ObjectNotFoundError:
-        remedy = "`archiver init` makes a store here; or correct store.url"
+        remedy = "mount it, or correct store.url; if there was never a store here, `archiver init` makes one"
         if configured is not None:
             remedy = f"check store.url; if it is right, the next archive writes {layout.STORE} again"
         return failure(name, f"there is no {layout.STORE}, so this is no store (yet)", remedy, ConfigError)

@@ -327,6 +327,9 @@ def _no_store(url: str, settings: Settings, need: Literal["read", "write"]) -> C
         remedy = f"check the address; if nothing was ever archived there, {remedy}"
     if taken:
         remedy += ", where FILE is the new configuration to write"
+    if settings.store.id is not None:
+        # An empty folder is what an unmounted disk looks like: a new store in it would hide the old one.
+        remedy = f"mount it, or correct the address: the configured store has the id {settings.store.id}"
     return ConfigError(f"there is no store at {url}", remedy=remedy)
 
 

@@ -81,7 +81,7 @@ def root_folder(root: Path) -> Iterator[int]:
         missing = isinstance(error, FileNotFoundError)
         raise StoreMissingError(
             f"the store's folder {root} {'does not exist' if missing else 'is not a folder'}",
-            remedy="mount it, correct the address, or make a new store with `archiver init`",
+            remedy="mount it, or correct the address; `archiver init` is for a place that never had a store",
         ) from error
     except OSError as error:
         raise meaning(error, str(root)) from error

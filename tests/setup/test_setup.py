@@ -193,8 +193,9 @@ def test_another_store_in_the_place_of_the_configured_one_is_refused(tmp_path: P
 def test_a_configured_store_that_is_not_there(tmp_path: Path) -> None:
     init(tmp_path / "store", tmp_path / "archiver.toml")
     (tmp_path / "store" / layout.STORE).unlink()
-    with pytest.raises(ConfigError, match="there is no store at"):
+    with pytest.raises(ConfigError, match="there is no store at") as caught:
         open_setup(load(tmp_path / "archiver.toml"), "write")
+    assert "init" not in str(caught.value.remedy), "what an unmounted disk looks like gets no second store"
     shutil.rmtree(tmp_path / "store")
     for need in ("read", "write"):
         with pytest.raises(StoreUnreachableError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from archiver.config import load
 from archiver.doctor import Check, examine
 from archiver.setup import Setup
 from archiver.spool import open_spool
+from archiver.spool.spool import place
 
 from .making import Hand
 from .test_forks import take_over
@@ -49,12 +51,11 @@ def test_everything_is_delivered(command: Command, config: Path, setup: Setup, w
     assert (done.code, done.rows) == (0, [["r", "2", "0", "0", "-"], ["-s", "1", "0", "0", "-"]]), done.err
     again = command("sync", "--json", "--config", config)
     assert (again.code, again.json) == (0, {"runs": [], "error": None})
-    assert [
-        one["state"] for one in command("sync", "--list", "--json", "--config", config).json["spool"]
-    ] == [
-        "delivered",
-        "delivered",
-    ]
+    listed = command("sync", "--list", "--all", "--json", "--config", config)
+    assert [one["state"] for one in listed.json["spool"]] == ["delivered", "delivered"]
+    swept = command("sync", "--list", "--config", config)
+    assert (swept.rows, swept.err[:20]) == ([], "2 records besides: d")
+    assert command("sync", "--list", "--json", "--config", config).json["delivered_not_shown"] == 2
     assert spool_check(config).verdict == "ok"
 
 
@@ -63,6 +64,19 @@ def test_one_run_alone(command: Command, config: Path, setup: Setup, waiting: Ha
     assert open_spool(setup).depth().entries == 1
     assert command("sync", "--config", config, "--", "-s").code == 0
     assert open_spool(setup).depth().entries == 0
+
+
+def test_a_run_that_is_nowhere(command: Command, config: Path, setup: Setup, hand: Make) -> None:
+    """It is a slip; of one that the store has and that has left nothing here there is nothing to do."""
+    writer = hand()
+    writer.save("one")
+    writer.spool.deliver()
+    shutil.rmtree(place(load(config)))
+    done = command("sync", "r", "--config", config)
+    assert (done.code, done.out) == (0, "Nothing waits for the store.\n")
+    done = command("sync", "nosuch", "r", "--config", config)
+    assert done.code == 9
+    assert "there is no run nosuch" in done.err
 
 
 def test_a_store_that_is_away(command: Command, config: Path, tmp_path: Path, waiting: Hand) -> None:
@@ -86,12 +100,12 @@ def test_forks(command: Command, config: Path, setup: Setup, hand: Make) -> None
     assert (done.code, done.rows) == (3, [["r", "0", "0", "1", "StaleWriterError"]]), done.err
     assert "sync --list" in done.err
     assert command("sync", "--config", config).code == 0, "it is said once"
-    assert "kept as forks" in spool_check(config).text
+    check = spool_check(config)
+    assert check.text == "1 lost its number to another writer, kept as fork"
+    assert "delivers" not in str(check.remedy), "nothing waits"
+    assert "never delivered" in str(check.remedy)
     rows = command("sync", "--list", "--config", config).rows
-    assert [row[:4] for row in rows] == [
-        ["r", "1", "checkpoint", "delivered"],
-        ["r", "2", "checkpoint", "fork"],
-    ]
+    assert [row[:4] for row in rows] == [["r", "2", "checkpoint", "fork"]]
     shown = command("sync", "--drop-fork", "r:2", "--config", config)
     assert (shown.code, shown.out[:12]) == (0, "Would remove")
     (fork,) = writer.spool.forks()
@@ -102,7 +116,7 @@ def test_forks(command: Command, config: Path, setup: Setup, hand: Make) -> None
 
 
 @pytest.mark.parametrize(
-    "words", [("--yes",), ("--drop-fork", "r"), ("--drop-fork", ":2"), ("--drop-fork", "r:x")]
+    "words", [("--yes",), ("--all",), ("--drop-fork", "r"), ("--drop-fork", ":2"), ("--drop-fork", "r:x")]
 )
 def test_what_makes_no_sense(words: tuple[str, ...], command: Command, config: Path) -> None:
     assert command("sync", *words, "--config", config).code == 2
