@@ -16,6 +16,17 @@ from archiver.freshness.probe import Probe
 from archiver.freshness.remote_head import RemoteHeadProbe
 from archiver.freshness.upstream import UpstreamProbe
 
+STATED: tuple[Probe, ...] = (
+    PromptProbe(),
+    ToolsProbe(),
+    HarnessProbe(),
+    ModelProbe(),
+    AgeProbe(),
+    BudgetProbe(),
+    ApprovalsProbe(),
+)
+"""Those that remember what the run says of itself, and so look at nothing that could keep them."""
+
 BUILTIN: tuple[Probe, ...] = (
     UpstreamProbe(),
     RemoteHeadProbe(),
@@ -27,11 +38,5 @@ BUILTIN: tuple[Probe, ...] = (
     LockfilesProbe(),
     RuntimeProbe(),
     PlatformProbe(),
-    PromptProbe(),
-    ToolsProbe(),
-    HarnessProbe(),
-    ModelProbe(),
-    AgeProbe(),
-    BudgetProbe(),
-    ApprovalsProbe(),
+    *STATED,
 )

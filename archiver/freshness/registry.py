@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from archiver import jsonio
 from archiver.errors import UsageError
-from archiver.freshness.builtin import BUILTIN
+from archiver.freshness.builtin import BUILTIN, STATED
 from archiver.freshness.probe import Context, Probe
 from archiver.freshness.verdict import FreshnessReport, Policy, Verdict
 from archiver.model import JsonValue
@@ -68,7 +68,10 @@ def capture_all(context: Context, *, probes: Collection[Probe] | None = None) ->
     what is no JSON or too large for a record.
     """
     running = [
-        (probe.name, _Call(lambda probe=probe: _plain(probe.capture(context))))  # type: ignore[misc]  # the default binds the loop's probe
+        (
+            probe.name,
+            _Call(lambda probe=probe: _plain(probe.capture(context)), apart=probe not in STATED),  # type: ignore[misc]  # the default binds the loop's probe
+        )
         for probe in (all_probes() if probes is None else probes)
     ]
     deadline = monotonic() + context.timeout
@@ -185,11 +188,18 @@ def safe(text: str) -> str:
 
 
 class _Call(Generic[T]):
-    """One function running in a daemon thread: a hanging probe delays neither the others nor the exit."""
+    """One function running in a daemon thread: a hanging probe delays neither the others nor the exit.
 
-    def __init__(self, function: Callable[[], T]) -> None:
+    Not `apart` it is run at once: for what waits for nothing, a thread at each save costs more than it does.
+    """
+
+    def __init__(self, function: Callable[[], T], *, apart: bool = True) -> None:
         self._outcome: list[T] = []
         self._error: Exception | None = None
+        self._thread: threading.Thread | None = None
+        if not apart:
+            self._run(function)
+            return
         self._thread = threading.Thread(target=self._run, args=(function,), daemon=True)
         try:
             self._thread.start()
@@ -206,7 +216,7 @@ class _Call(Generic[T]):
 
     def result(self, deadline: float) -> T:
         """What the function returned, or what it raised; `TimeoutError` after the deadline."""
-        if self._thread.ident is not None:
+        if self._thread is not None and self._thread.ident is not None:
             self._thread.join(max(0.0, deadline - monotonic()))
         if self._error is not None:
             raise self._error

@@ -71,6 +71,20 @@ def exits() -> Verdict:
     raise SystemExit(0)
 
 
+def test_what_a_run_states_is_remembered_without_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[threading.Thread] = []
+
+    def capture(self: AgeProbe, context: Context) -> JsonValue:
+        asked.append(threading.current_thread())
+        raise SystemExit(0)
+
+    monkeypatch.setattr(AgeProbe, "capture", capture)
+    captured = capture_all(context())
+    assert asked == [threading.current_thread()]
+    assert "budget" in captured
+    assert "age" not in captured
+
+
 @pytest.mark.parametrize(
     ("judgement", "words"),
     [
