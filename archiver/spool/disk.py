@@ -11,6 +11,7 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Final
 
@@ -63,7 +64,7 @@ def _meaning(error: OSError, text: str) -> StoreError:
 
 def make_folder(path: Path) -> None:
     """Make the folder and its missing parents, mode 0700, durably."""
-    missing = [one for one in (path, *path.parents) if not one.exists()]
+    missing = list(takewhile(lambda one: not one.exists(), chain((path,), path.parents)))
     for one in reversed(missing):
         one.mkdir(mode=0o700, exist_ok=True)
         fsync_folder(one.parent)

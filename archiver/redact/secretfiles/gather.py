@@ -104,8 +104,9 @@ def _places(home: Path | None, folder: Path | None, environ: Mapping[str, str]) 
 
 
 def _shown(path: Path, home: Path | None) -> str:
-    inside = home is not None and path.is_relative_to(home)
-    return f"~/{path.relative_to(home)}" if home is not None and inside else str(path)
+    # As texts: this is done at each save, for files of which few are there, and `relative_to` takes its time.
+    text, inside = str(path), f"{home}{os.sep}"
+    return f"~/{text.removeprefix(inside)}" if home is not None and text.startswith(inside) else text
 
 
 def _files(path: Path) -> list[Path]:
