@@ -59,7 +59,6 @@ class State:
     budget: Budget | None = None
     workspace: Workspace = field(default_factory=Workspace)
     environment: Environment = field(default_factory=Environment)
-    summary: str = ""
     turn: int = 0
     messages: bytes = b"[]"
     """One JSON array."""
@@ -72,7 +71,10 @@ class State:
 
     @classmethod
     def of(cls, checkpoint: Checkpoint) -> State:
-        """The state in which a run goes on; the items of the first part are read, and held as bytes."""
+        """The state in which a run goes on; the items of the first part are read, and held as bytes.
+
+        Its summary is not kept: it tells of the conversation as it was, and is made anew of what it becomes.
+        """
         main, others = _main(checkpoint.transcript.parts)
         return cls(
             run_id=checkpoint.run_id,
@@ -92,7 +94,6 @@ class State:
             budget=checkpoint.budget,
             workspace=checkpoint.workspace,
             environment=checkpoint.environment.model_copy(update={"probes": {}}),
-            # No summary: it told of the conversation as it was, and is made anew of what it becomes.
             turn=checkpoint.turn,
             messages=b"[%b]" % b",".join(main.items.lines()),
             main=main.model_copy(update={"items": Items.of(()), "segments": ()}),
@@ -124,7 +125,6 @@ class State:
             "results": tuple(self.results.values()),
             "evidence": self.evidence,
             "effects": effects,
-            "summary": self.summary,
             "workspace": self.workspace,
             "environment": self.environment,
         }

@@ -168,6 +168,25 @@ def test_close_leaves_in_the_spool_what_the_store_does_not_take(
     assert notes(setup) == ["kept"]
 
 
+@pytest.mark.parametrize("how", ["fails", "hangs"])
+def test_close_does_not_wait_again_for_a_store_that_is_away(made: tuple[Make, Gate], how: str) -> None:
+    """One more attempt, and its patience is a minute."""
+    make, gate = made
+    one = make()
+    if how == "hangs":
+        gate.shut()
+        one.reach.missed()
+    else:
+        gate.error = StoreUnreachableError("no route")
+    one.submit(snapshot("kept", plain=False))
+    assert gate.entered.wait(10)
+    closing = threading.Thread(target=one.close)
+    closing.start()
+    closing.join(20)
+    assert not closing.is_alive()
+    assert one.waiting == 1
+
+
 def test_what_lies_in_the_spool_is_delivered_by_the_next_writer(
     made: tuple[Make, Gate], setup: Setup
 ) -> None:
