@@ -17,9 +17,16 @@ from archiver.transcripts import DIALECTS
 
 def texts(**given: Any) -> None:
     """Each is a text, or None for what is not said."""
-    for name, value in given.items():
+    for what, value in given.items():
         if not isinstance(value, str | None):
-            raise _not(name, value, "a text")
+            raise _not(what, value, "a text")
+
+
+def numbers(**given: Any) -> None:
+    """Each is a number that is not below nothing."""
+    for what, value in given.items():
+        if not isinstance(value, int | float) or not value >= 0:
+            raise UsageError(f"{what} is {value!r:.80}, and no number from 0 on", remedy="see docs/POLICY.md")
 
 
 def name(what: str, value: Any) -> None:
@@ -89,8 +96,7 @@ def opening(
     """How a run is to be opened; its texts are looked at with `texts`."""
     if not isinstance(budget, Budget | None):
         raise _not("budget", budget, "an archiver.Budget")
-    if not isinstance(policy, Policy | None):
-        one_of("policy", policy, get_args(Profile))
+    _rules(policy)
     if dialect is not None:
         one_of("dialect", dialect, DIALECTS)
     one_of("offline", offline, ("refuse", "start"))
@@ -105,6 +111,14 @@ def opening(
         function("check", check)
     if not isinstance(setup, Setup | None):
         raise _not("setup", setup, "what archiver.setup.open_setup gives")
+
+
+def _rules(policy: Any) -> None:
+    if isinstance(policy, Policy):
+        one_of("policy", policy.profile, get_args(Profile))
+        numbers(floor=policy.floor, floor_calls=policy.floor_calls, interruptions=policy.interruptions)
+    elif policy is not None:
+        one_of("policy", policy, get_args(Profile))
 
 
 def _not(what: str, value: Any, wanted: str) -> UsageError:

@@ -30,6 +30,8 @@ from loop.test_face import ALWAYS, TALK
         *({name: "bogus"} for name in ("policy", "dialect", "offline", "accept", "resolve", "check")),
         {"budget": {"usd": 3}},
         {"budget": Budget(usd=float("nan"))},
+        {"policy": Policy("bogus")},  # type: ignore[arg-type]
+        {"policy": Policy(floor=float("nan"))},
         {"setup": "store"},
     ],
     ids=str,
