@@ -56,3 +56,14 @@ def command(
         patched.setattr("signal.signal", lambda *_: None)
         code = run(name, [str(argument) for argument in arguments])
     return Outcome(code, streams["stdout"].getvalue(), streams["stderr"].getvalue())
+
+
+def completed(words: str, name: str = "archiver") -> str:
+    """What bash is told when somebody asks it to complete these words; nothing may be said beside it."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv(f"_{name.upper()}_COMPLETE", "complete_bash")
+        patched.setenv("COMP_WORDS", words)
+        patched.setenv("COMP_CWORD", str(words.count(" ")))
+        done = command(*(["restore"] if name == "restore" else []), name=name)
+    assert done.err == ""
+    return done.out

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
+import inside
 import pytest
 
 from archiver import __version__
@@ -87,17 +85,7 @@ def test_no_checkpoint_from_before_where_all_is_of_the_distrusted_key(command: C
 
 
 def completed(words: str, program: str = "archiver") -> list[str]:
-    name = {"archiver": "main", "restore": "restore_main"}[program]
-    environ = {
-        **os.environ,
-        f"_{program.upper()}_COMPLETE": "complete_bash",
-        "COMP_WORDS": words,
-        "COMP_CWORD": str(words.count(" ")),
-    }
-    source = f"import sys; from archiver.cli import {name}; sys.argv = [{program!r}]; {name}()"
-    done = subprocess.run([sys.executable, "-c", source], env=environ, capture_output=True, text=True)
-    assert done.stderr == ""
-    return done.stdout.split("\n")[:-1] if done.stdout.endswith("\n") else done.stdout.split("\n")
+    return inside.completed(words, program).removesuffix("\n").split("\n")
 
 
 def test_runs_are_completed_and_errors_are_not_said(command: Command, note: Path, home: Path) -> None:

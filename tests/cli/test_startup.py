@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from inside import completed
 
 HEAVY = {
     "pydantic",
@@ -145,14 +146,13 @@ def test_completion_knows_commands_and_options(home: Path) -> None:
         "archiver restore --vers": "--version",
     }
     for words, answer in answers.items():
-        environ = {
-            **os.environ,
-            "_ARCHIVER_COMPLETE": "complete_bash",
-            "COMP_WORDS": words,
-            "COMP_CWORD": str(words.count(" ")),
-        }
-        done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True)
-        assert done.stdout.split() == [answer]
+        assert completed(words).split() == [answer]
+    words, answer = next(iter(answers.items()))
+    environ = {"_ARCHIVER_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **environ}, capture_output=True, text=True
+    )
+    assert done.stdout.split() == [answer]
 
 
 def test_first_use_at_a_real_terminal(home: Path) -> None:
