@@ -16,6 +16,7 @@ from archiver.cli.rich_table import fitted
 from archiver.errors import (
     ArchiverError,
     ClockSkewError,
+    EffectDoneError,
     KeyUnavailableError,
     MalformedTranscriptError,
     NotSerialisableError,
@@ -30,14 +31,14 @@ EXIT_CODES = {
         "InvalidDocumentError",
         3: "RefusedError StaleCheckpointError StaleWriterError LimitExceededError AlreadyExistsError "
         "RedactionUnavailableError RedactedValueError AuditError WitnessError UntrustedWriterError "
-        "BundleTooOldError EffectNotRecordedError RunFinishedError",
+        "BundleTooOldError EffectNotRecordedError EffectDoneError RunFinishedError",
         4: "DamagedError MalformedTranscriptError ContainerError HeaderError HeaderMacError PayloadError "
         "SignatureError RecordError ChainError MissingRecordError RolledBackError ForkError "
         "BundleMissingError DigestMismatchError ContextMismatchError ArchiveFormatError WrappedKeyError "
         "MovedKeyError RecipientMismatchError",
         5: "UnsupportedSchemaError",
         6: "KeyUnavailableError InvalidKeyError ForeignKeyError KmsDeniedError KmsKeyDisabledError "
-        "KmsUnreachableError",
+        "KmsExpiredError KmsUnreachableError",
         7: "NeedsDecisionError BudgetExhaustedError",
         8: "StoreError StoreUnreachableError StoreMissingError StoreDeniedError StoreFullError "
         "ObjectNotFoundError ClockSkewError UnconfirmedError UnfencedStoreError",
@@ -68,6 +69,8 @@ def made(name: str) -> ArchiverError:
         extra = {"line": 1, "column": 2}
     elif issubclass(kind, NotSerialisableError):
         extra = {"path": "$"}
+    elif issubclass(kind, EffectDoneError):
+        extra = {"result": None}
     elif issubclass(kind, ClockSkewError):
         extra = {"seconds": 901.0}
     error = kind("what happened", remedy="what to do", **extra)
