@@ -133,7 +133,7 @@ class _Opening:
             with Scratch() as scratch:
                 restored = restore.restore(
                     self._wanted.run,
-                    self._setup,
+                    replace(self._setup, why=self._wanted.because or self._setup.why),
                     into=scratch.path / "restored",
                     accept=self._wanted.accept,
                     asked=_ALWAYS,

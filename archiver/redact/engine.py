@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import platform
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +23,7 @@ except ImportError as error:
         f"the redaction engine cannot be loaded: {error}", remedy="reinstall the package 'hyperscan'"
     ) from error
 
+log = logging.getLogger("archiver")
 Hit = tuple[int, int]
 """End offset of a match, and the index of its expression."""
 
@@ -108,6 +110,7 @@ def _patterns(expressions: Sequence[Expression]) -> hyperscan.Database:
             return hyperscan.loadb(held, hyperscan.HS_MODE_BLOCK)
         except Exception:  # noqa: S110 - whatever is wrong with a cached database, a fresh one is right
             pass
+    log.info("rules of redaction are compiled, which may take seconds, and kept in %s", cache.place())
     database = _compile(expressions, literal=False)
     cache.store(key, hyperscan.dumpb(database))
     return database

@@ -192,18 +192,20 @@ def test_the_audit_tells_of_restores_stale_ones_and_sessions(setup: Setup, tmp_p
     assert command("stats", "old", "--since", "2100-01-01", "--json").json["audit"]["restores"] == 0
 
 
-def test_to_resume_and_to_look_accepts_nothing(setup: Setup, reopen: Callable[[], Setup]) -> None:
+def test_a_resume_accepts_what_it_was_told_to_and_a_look_nothing(
+    setup: Setup, reopen: Callable[[], Setup]
+) -> None:
     """A question that waits for a person is what the library asks itself; a look is no restore."""
     asked = Plan(pending_approvals=(Approval(id="a", question="Deploy?", asked_at=NOW),))
-    with archiver.run("r", setup=setup) as run:
+    with archiver.run("r", setup=setup, harness="a 1") as run:
         run.checkpoint([{"role": "user", "content": "hello"}], plan=asked, force=True)
-    with archiver.run("r", setup=reopen()) as run:
+    with archiver.run("r", setup=reopen(), harness="a 2", accept=("harness",), because="reads both") as run:
         assert run.resumed
     assert "hello" in command("show", "r", "--tail", "2").out
     told = command("stats", "--json").json["audit"]
-    assert (told["restores"], told["stale_probes_accepted"]) == (1, {})
-    entries = command("audit", "r", "--json").json["entries"]
-    assert [one for one in entries if one["action"] == "accept"] == []
+    assert (told["restores"], told["stale_probes_accepted"]) == (1, {"harness": 1})
+    (entry,) = (one for one in command("audit", "r", "--json").json["entries"] if one["action"] == "accept")
+    assert (entry["detail"], entry["why"]) == ({"probes": ["harness"]}, "reads both")
 
 
 def test_a_run_that_is_not_there_is_all_that_is_said(setup: Setup) -> None:

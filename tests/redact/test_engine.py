@@ -38,7 +38,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return cache._folder()
 
 
-def test_a_database_is_kept_privately_and_loaded_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_is_kept_privately_and_loaded_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="archiver")
     assert Engine(_expressions(b"needle")).scan(b"a needle") == [(8, 0)]
     [kept] = folder.iterdir()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -47,8 +50,11 @@ def test_a_database_is_kept_privately_and_loaded_again(folder: Path, monkeypatch
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("compiled although the database is kept")
 
+    assert f"which may take seconds, and kept in {folder}" in caplog.text
+    caplog.clear()
     monkeypatch.setattr(engine, "_compile", refuse)
     assert Engine(_expressions(b"needle")).scan(b"a needle") == [(8, 0)]
+    assert caplog.text == ""
     with pytest.raises(RedactionUnavailableError):
         Engine(_expressions(b"other"))
 
