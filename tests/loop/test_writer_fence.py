@@ -191,7 +191,10 @@ def test_a_fence_that_waits_for_a_delivery_hears_what_it_found(
     assert isinstance(told.get(), StaleWriterError)
 
 
-def test_a_fence_knows_what_another_process_found(pair: tuple[Writer, Gate], setup: Setup) -> None:
+@pytest.mark.parametrize("ask", [Writer.fence, Writer.glance])
+def test_a_fence_knows_what_another_process_found(
+    pair: tuple[Writer, Gate], setup: Setup, ask: Callable[[Writer], None]
+) -> None:
     """As `archiver sync` does, which delivers for whoever saved."""
     one, gate = pair
     gate.error = StoreUnreachableError("not now")
@@ -202,7 +205,7 @@ def test_a_fence_knows_what_another_process_found(pair: tuple[Writer, Gate], set
         open_spool(setup).of("r", "r").deliver()
     gate.error = None
     with pytest.raises(StaleWriterError):
-        one.fence()
+        ask(one)
 
 
 def test_forks_of_before_are_nobody_s_now(pair: tuple[Writer, Gate], setup: Setup) -> None:
