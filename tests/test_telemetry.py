@@ -275,7 +275,7 @@ print(os.waitpid(child, 0)[1])
 
 
 def test_no_fork_leaves_a_child_with_a_lock_of_the_sdk() -> None:
-    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "0", done.stderr
 
 

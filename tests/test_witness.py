@@ -235,7 +235,7 @@ def test_processes_that_remember_at_once_end_with_the_newest(folder: Path) -> No
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(timeout=60)
+        worker.join(120)
     assert [worker.exitcode for worker in workers] == [0, 0]
     assert FolderWitness(folder).seen(STORE, "r") == seen(40)
 

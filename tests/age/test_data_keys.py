@@ -195,7 +195,7 @@ def test_a_fork_while_a_thread_waits_for_kms(service: LocalKms) -> None:
     service.before = wait
     thread = threading.Thread(target=lambda: keys.to_seal(ARN, BUNDLE))
     thread.start()
-    assert asked.wait(30)
+    assert asked.wait(120)
 
     def work() -> bytes:
         service.before = lambda: None

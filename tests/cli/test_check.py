@@ -321,7 +321,7 @@ def test_pipes_folders_and_devices_do_not_hang(command: Command, tmp_path: Path)
             done: list[int] = []
             worker = threading.Thread(target=lambda n=name, p=path, d=done: d.append(command(n, p).code))
             worker.start()
-            worker.join(60)
+            worker.join(120)
             assert done == [2]
 
 

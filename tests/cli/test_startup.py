@@ -104,7 +104,7 @@ def test_signals_end_it_tidily(number: signal.Signals, code: int, home: Path) ->
         scratch = Path(running.stdout.readline().strip())
         assert scratch.is_dir()
         running.send_signal(number)
-        assert running.wait(20) == code
+        assert running.wait(120) == code
         assert running.stderr.read() == ""
         assert not scratch.exists()
 
@@ -123,7 +123,7 @@ def test_an_ignored_hangup_stays_ignored(home: Path) -> None:
         with pytest.raises(subprocess.TimeoutExpired):
             running.wait(0.3)
         running.send_signal(signal.SIGTERM)
-        assert running.wait(20) == 143
+        assert running.wait(120) == 143
 
 
 def test_a_terminal_that_knows_only_ascii(home: Path, process: Callable[..., subprocess.Popen[str]]) -> None:
@@ -170,7 +170,7 @@ def test_first_use_at_a_real_terminal(home: Path) -> None:
         while chunk := _read(outer):
             shown += chunk
         os.close(outer)
-        assert running.wait(30) == 0
+        assert running.wait(120) == 0
     text = shown.decode()
     assert "New identity" in text
     assert "Saved run r, checkpoint 1" in text

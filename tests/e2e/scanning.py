@@ -87,5 +87,5 @@ def packed(secret: str) -> bytes:
 def run(*arguments: object, given: bytes = b"", **options: Any) -> subprocess.CompletedProcess[bytes]:
     """The real program."""
     return subprocess.run(
-        [BIN / "archiver", *map(str, arguments)], input=given, capture_output=True, timeout=60, **options
+        [BIN / "archiver", *map(str, arguments)], input=given, capture_output=True, timeout=120, **options
     )

@@ -88,7 +88,7 @@ def test_writers_race_for_a_number(config: Path, setup: Setup, note: Path) -> No
         writer.stdin.write("go\n")
         writer.stdin.flush()
     for number, writer in enumerate(writers):
-        out, _ = writer.communicate(timeout=60)
+        out, _ = writer.communicate(timeout=120)
         assert writer.returncode == 0
         outcomes.append((number, *out.split()))
     won = {int(what): str(number) for number, outcome, what in outcomes if outcome == "won"}

@@ -116,14 +116,14 @@ def test_the_library_call_of_the_readme_runs(
     assert code is not None
     monkeypatch.setenv("ARCHIVER_CONFIG", str(config))
     for _ in range(2):  # the second time it has succeeded, and nothing is done again
-        done = subprocess.run([sys.executable, "-c", code[1]], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, "-c", code[1]], capture_output=True, text=True, timeout=120)
         assert (done.returncode, done.stdout) == (0, ""), done.stderr
     into = tmp_path / "out"
     restored = subprocess.run(
         [str(BIN / "restore"), "task-42", "--into", str(into)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
     )
     assert restored.returncode == 0, restored.stdout + restored.stderr
     assert "tests come next" in (into / "transcript" / "messages.jsonl").read_text(encoding="utf-8")

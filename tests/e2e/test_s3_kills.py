@@ -47,7 +47,7 @@ class Saver:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.communicate(timeout=60)
+        self._process.communicate(timeout=120)
 
     def save(self, note: str) -> int:
         """How the fork ended."""

@@ -174,5 +174,5 @@ def test_the_pipeline_of_the_readme(saved: Saved, tmp_path: Path) -> None:
     identity.write_text(own.secret_text() + "\n", encoding="ascii")
     into.mkdir()
     command = f"age -d -i {identity} {bundle} | zstd -d | tar x -C {into}"
-    subprocess.run(["bash", "-o", "pipefail", "-c", command], check=True, timeout=60)
+    subprocess.run(["bash", "-o", "pipefail", "-c", command], check=True, timeout=120)
     assert any(path.read_bytes() == b"hello\n" for path in into.rglob("*") if path.is_file())

@@ -255,17 +255,17 @@ def test_the_same_key_at_once_is_refused_and_others_are_not(setup: Setup) -> Non
 
     def slow() -> str:
         inside.set()
-        assert go_on.wait(30)
+        assert go_on.wait(120)
         return "slow"
 
     thread = threading.Thread(target=lambda: book.effect("pay", key="k", arguments=ARGUMENTS).do(slow))
     thread.start()
-    assert inside.wait(30)
+    assert inside.wait(120)
     with pytest.raises(NeedsDecisionError, match="right now"):
         pay(book, done)
     assert pay(book, done, "other", key="other") == "other"
     go_on.set()
-    thread.join(30)
+    thread.join(120)
     assert pay(book, done) == "slow"
     assert done == [1]
 
@@ -281,7 +281,7 @@ def test_many_threads(setup: Setup) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(120)
     assert results == {number: number for number in range(8)}
     assert statuses(book_of(setup)) == {f"k{number}": "confirmed" for number in range(8)}
 
@@ -512,7 +512,7 @@ def test_one_that_is_cancelled_before_it_begins_did_not_happen(setup: Setup) -> 
 
     def wait() -> None:
         entered.set()
-        assert go_on.wait(30)
+        assert go_on.wait(120)
 
     async def work() -> None:
         book = book_of(setup, fence=wait)

@@ -73,7 +73,7 @@ def test_in_a_thread_the_only_open_run_counts(book: EffectBook) -> None:
     found: list[int] = []
     thread = threading.Thread(target=lambda: found.append(tool()))
     thread.start()
-    thread.join(30)
+    thread.join(120)
     assert found == [5]
 
 
@@ -91,7 +91,7 @@ def test_which_of_several_runs_is_not_guessed(setup: Setup, book: EffectBook) ->
 
     thread = threading.Thread(target=work)
     thread.start()
-    thread.join(30)
+    thread.join(120)
     assert ["2 runs are open" in str(error) for error in errors] == [True]
     current.leave(other, token)
     assert tool() == 5

@@ -63,7 +63,7 @@ def test_what_is_submitted_is_stored_in_order(made: tuple[Make, Gate], setup: Se
 def test_a_newer_plain_one_takes_the_place_of_one_that_waits(made: tuple[Make, Gate], setup: Setup) -> None:
     one, held = made[0](), Held()
     one.submit(held.snapshot)
-    assert held.begun.wait(10)
+    assert held.begun.wait(120)
     plain = [snapshot(f"plain {number}") for number in range(5)]
     mile = snapshot("mile", plain=False)
     for each in (*plain[:3], mile, *plain[3:]):
@@ -77,7 +77,7 @@ def test_a_newer_plain_one_takes_the_place_of_one_that_waits(made: tuple[Make, G
 def test_milestones_are_never_dropped_and_wait_for_room(made: tuple[Make, Gate], setup: Setup) -> None:
     one, held = made[0](queue=2), Held()
     one.submit(held.snapshot)
-    assert held.begun.wait(10)
+    assert held.begun.wait(120)
     one.submit(plain := snapshot("plain"))
     miles = [snapshot(f"mile {number}", plain=False) for number in range(4)]
     one.submit(miles[0])
@@ -94,7 +94,7 @@ def test_milestones_are_never_dropped_and_wait_for_room(made: tuple[Make, Gate],
     thread.start()
     assert not done.wait(0.05)
     held.let_go()
-    thread.join(20)
+    thread.join(120)
     assert one.flush()
     assert notes(setup) == ["held", "mile 0", "mile 1", "mile 2", "mile 3"]
 
@@ -102,14 +102,14 @@ def test_milestones_are_never_dropped_and_wait_for_room(made: tuple[Make, Gate],
 def test_what_waits_is_bounded_by_its_bytes(made: tuple[Make, Gate]) -> None:
     one, held = made[0](most_bytes=1000), Held()
     one.submit(held.snapshot)
-    assert held.begun.wait(10)
+    assert held.begun.wait(120)
     one.submit(snapshot("large", plain=False, size=5000))
     thread = threading.Thread(target=lambda: one.submit(snapshot("small", plain=False, size=1)))
     thread.start()
     thread.join(0.05)
     assert thread.is_alive(), "one that is too large waits alone"
     held.let_go()
-    thread.join(20)
+    thread.join(120)
     assert one.flush()
 
 
@@ -121,7 +121,7 @@ def test_a_store_that_hangs_keeps_nobody(made: tuple[Make, Gate], setup: Setup) 
     for each in taken:
         one.submit(each)
     assert one.drain(), "all is sealed on disk"
-    assert gate.entered.wait(10)
+    assert gate.entered.wait(120)
     assert [each.ticket.status for each in taken] == ["spooled"] * 4
     assert not one.flush(0.05)
     assert not taken[0].ticket.wait(0.05, stored=True)
@@ -137,7 +137,7 @@ def test_a_store_that_is_away_is_tried_again(
     gate.error = StoreUnreachableError("no route")
     one = make()
     one.submit(first := snapshot("first", plain=False))
-    assert gate.entered.wait(10)
+    assert gate.entered.wait(120)
     one.submit(second := snapshot("second", plain=False))
     assert one.drain()
     assert not one.flush(0.1)
@@ -179,10 +179,10 @@ def test_close_does_not_wait_again_for_a_store_that_is_away(made: tuple[Make, Ga
     else:
         gate.error = StoreUnreachableError("no route")
     one.submit(snapshot("kept", plain=False))
-    assert gate.entered.wait(10)
+    assert gate.entered.wait(120)
     closing = threading.Thread(target=one.close)
     closing.start()
-    closing.join(20)
+    closing.join(120)
     assert not closing.is_alive()
     assert one.waiting == 1
 

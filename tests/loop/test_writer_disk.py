@@ -71,15 +71,15 @@ def test_what_the_spool_holds_comes_first(parts: tuple[Writer, Gate, FullSpool],
     def create(name: str, body: Any, *, retention: Any) -> Any:
         if name.startswith("records/") and "00000001" in name:
             held.set()
-            assert go.wait(60)
+            assert go.wait(120)
         return real(name, body, retention=retention)
 
     gate.create = create  # type: ignore[method-assign]
     assert one.save(snapshot("spooled", plain=False))
-    assert held.wait(60)
+    assert held.wait(120)
     spool.full = True
     one.submit(direct := snapshot("direct", plain=False))
-    assert spool.refused.wait(60)
+    assert spool.refused.wait(120)
     assert not direct.ticket.wait(0.5), "record 1 is not there yet"
     go.set()
     assert direct.ticket.wait(60, stored=True)
@@ -92,12 +92,12 @@ def test_with_neither_the_newest_waits_in_memory(
     one, gate, spool = parts
     gate.error = StoreUnreachableError("no route")
     one.submit(old := snapshot("old"))
-    assert spool.refused.wait(10)
+    assert spool.refused.wait(120)
     mile, new, tried = snapshot("mile", plain=False), snapshot("new"), threading.Event()
     mile.ticket.listen(tried.set)
     one.submit(mile)
     one.submit(new)
-    assert tried.wait(20)
+    assert tried.wait(120)
     assert mile.ticket.status == "waiting"
     assert isinstance(mile.ticket.error, StoreFullError | StoreUnreachableError)
     assert not one.flush(0)
@@ -115,7 +115,7 @@ def test_what_cannot_be_saved_to_the_end_is_said_to_be_lost(
     one, gate, spool = parts
     gate.error = StoreUnreachableError("no route")
     one.submit(taken := snapshot("lost", plain=False))
-    assert spool.refused.wait(10)
+    assert spool.refused.wait(120)
     one.close(0.1)
     assert not taken.ticket.wait(60)
     lost = [line for line in caplog.records if "is lost" in line.message]

@@ -76,7 +76,7 @@ def test_a_fence_waits_for_the_number_that_is_being_given(pair: tuple[Writer, Ga
     """Or it would ask for a number that is its own a moment later."""
     one, _ = pair
     one.submit((held := Held()).snapshot)
-    assert held.begun.wait(10)
+    assert held.begun.wait(120)
     held.let_go()
     one.fence()
     assert one.place.seq == 2
@@ -91,7 +91,7 @@ def test_what_another_writer_overtook_becomes_a_fork(pair: tuple[Writer, Gate], 
     assert one.drain()
     compete(setup)
     one.submit((held := Held()).snapshot)
-    assert held.begun.wait(10)
+    assert held.begun.wait(120)
     one.submit(waiting := snapshot("waiting"))
     gate.free()
     for each in mine:
@@ -119,7 +119,7 @@ def test_a_fence_that_cannot_be_known_is_an_error(setup: Setup, how: str) -> Non
     started = time.monotonic()
     with pytest.raises(expected):
         one.fence()
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
     gate.error = None
     gate.free()
     one.raise_if_stale()
@@ -136,7 +136,7 @@ def replace_patience(one: Writer) -> None:
 def test_a_fence_while_the_sealing_hangs_is_an_error(setup: Setup) -> None:
     one = writer(setup, patience=0.3)
     one.submit((held := Held()).snapshot)
-    assert held.begun.wait(10)
+    assert held.begun.wait(120)
     with pytest.raises(StoreUnreachableError, match="being sealed"):
         one.fence()
     held.let_go()

@@ -214,9 +214,9 @@ def test_a_python_pattern_that_takes_for_ever_is_found_by_trying() -> None:
         + "trigger = 'acme='\npattern = 'acme=(?P<secret>(a+)+b)'\n"
         "judge = 'filled'\nmatch = ['acme=aab']\n"
     )
-    begin = time.monotonic()
+    begin = time.process_time()
     assert any("hostile" in message for _, message in _messages(slow))
-    assert time.monotonic() - begin < 8
+    assert time.process_time() - begin < 8
 
 
 def test_expressions_that_are_refused_are_those_that_take_for_ever() -> None:

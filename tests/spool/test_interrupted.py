@@ -88,7 +88,7 @@ def test_two_processes_deliver_at_once(config: Path, setup: Setup, hand: Make) -
         assert pipe is not None
         pipe.write("go\n")
         pipe.flush()
-    said = [process.communicate(timeout=60)[0] for process in processes]
+    said = [process.communicate(timeout=120)[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0]
     assert sorted(int(word) for out in said for word in out.split()) == list(range(1, 13))
     assert len(names(setup, "bundles/")) == 12
@@ -102,7 +102,7 @@ def test_adding_goes_on_while_a_store_hangs(setup: Setup, hand: Make) -> None:
     def hang(name: str) -> None:
         if layout.parse(name).kind == "bundle":
             hangs.set()
-            assert goes_on.wait(60)
+            assert goes_on.wait(120)
 
     writer = hand(by=through(setup, Failing(setup.store, before=hang)))
     writer.save("one")
@@ -116,14 +116,14 @@ def test_adding_goes_on_while_a_store_hangs(setup: Setup, hand: Make) -> None:
 
     thread = threading.Thread(target=deliver)
     thread.start()
-    assert hangs.wait(60)
+    assert hangs.wait(120)
     writer.save("two")
     assert [entry.state for entry in writer.spool.entries()] == ["sent", "waiting"]
     path = open_spool(setup).folder / "r" / ".delivery"
     with pytest.raises(StoreUnreachableError, match="another process has held"):
         disk.hold(path, patience=0.05)
     goes_on.set()
-    thread.join(60)
+    thread.join(120)
     assert not errors
     assert writer.spool.deliver().delivered == (2,)
     assert all(found.ok for found in verify(setup, "r", deep=True))

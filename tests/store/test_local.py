@@ -35,7 +35,7 @@ class TestLocalStore(StoreContract, ReplaceContract):
 
 
 def run_procs(verb: str, root: Path) -> Any:
-    done = subprocess.run([sys.executable, PROCS, verb, root], capture_output=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, PROCS, verb, root], capture_output=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return json.loads(done.stdout)
 

@@ -218,7 +218,7 @@ def test_a_server_that_hangs(answer: bytes) -> None:
         error = raised(lambda: store.read(NAME, limit=99))
         assert isinstance(error, StoreUnreachableError)
         assert "in time" in str(error)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 30
     for connection in held:
         connection.close()
 

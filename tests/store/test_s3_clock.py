@@ -43,7 +43,7 @@ def test_a_wrong_clock_is_named_by_how_much_it_is_wrong(seaweed: Seaweed, s3_url
         [sys.executable, "-c", CLOCK, s3_url, seaweed.endpoint, str(ahead)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         env={**seaweed.environment(), "PATH": os.environ["PATH"], "HOME": os.devnull},
     )
     assert done.returncode == 0, done.stderr

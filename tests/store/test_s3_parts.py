@@ -69,7 +69,7 @@ def test_parts_go_at_the_same_time(store: S3Store, monkeypatch: pytest.MonkeyPat
 
     def waiting(self: S3, operation: str, *args: Any, **named: Any) -> dict[str, Any]:
         if operation == "upload_part":
-            together.wait(timeout=20)
+            together.wait(timeout=120)
         return call(self, operation, *args, **named)
 
     monkeypatch.setattr(S3, "call", waiting)

@@ -173,7 +173,7 @@ def killed(step: str, kind: Any, after: int, url: str, proxy: FaultProxy) -> Non
     started.append(
         subprocess.Popen([sys.executable, "-c", CREATE, Path(__file__).parents[1], url, proxy.endpoint])
     )
-    assert started[0].wait(60) == -signal.SIGKILL
+    assert started[0].wait(120) == -signal.SIGKILL
 
 
 def check_killed(step: str, kind: Any, after: int, url: str, proxy: FaultProxy, server: Seaweed) -> None:
