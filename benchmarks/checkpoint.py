@@ -5,7 +5,8 @@
 The transcript grows by 1 % before each call. In the same loop, taking turns: one `orjson.dumps` of the same
 messages, which is the least that a snapshot can cost, and what a peer does in the call itself: pickle, write,
 fsync. The same is measured before there is a writer. Machines are noisy: compare ratios; `busy` says what a
-thread that computes does to any other. Then the resident memory over 2,000 checkpoints.
+thread that computes does to any other. Then how many are saved a second where each is waited for, and the
+resident memory over 2,000 checkpoints: what the allocator keeps, beside the objects that are alive.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ TARGETS = {0.1: (0.5, None), 10.0: (15.0, 50.0)}
 """Milliseconds at the median and at the 99th percentile, by megabytes."""
 CALLS = {0.1: 1000, 10.0: 200}
 MEMORY_CALLS = 2000
+SAVES = {0.1: 50, 10.0: 8}
+"""Checkpoints that are sealed one after the other, by megabytes."""
 Timed = dict[str, list[float]]
 Versions = Iterator[list[dict[str, Any]]]
 
@@ -99,6 +102,7 @@ def measure(megabytes: float) -> None:
         report(f"{megabytes:g} MB, no writer", idle, None)
         busy, statuses = with_writer(megabytes, versions, folder)
         report(f"{megabytes:g} MB, writer busy ({statuses})", busy, TARGETS.get(megabytes))
+        throughput(megabytes, versions, folder)
 
 
 def with_writer(
@@ -131,6 +135,37 @@ def with_writer(
     return busy, ", ".join(f"{count} {status}" for status, count in sorted(counted.items()))
 
 
+def throughput(megabytes: float, versions: Versions, folder: Path) -> None:
+    """How many are sealed and stored a second, what of that is computing, how often a disk is waited for."""
+    import archiver
+
+    count, syncs = SAVES.get(megabytes, 8), 0
+    sync = os.fsync
+
+    def counted(handle: int) -> None:
+        nonlocal syncs
+        syncs += 1
+        sync(handle)
+
+    os.fsync = counted
+    with archiver.run("bench-saves", policy="async", config=folder / "archiver.toml") as run:
+        run.checkpoint(next(versions), force=True).wait(60)
+        taken = [orjson.loads(orjson.dumps(next(versions))) for _ in range(count)]
+        before, started, computing = syncs, time.perf_counter(), time.process_time()
+        for number, messages in enumerate(taken):
+            run.checkpoint(messages, note=f"step {number}").wait(60)
+        sealed = time.perf_counter() - started
+        run.flush(120)
+        stored = time.perf_counter() - started
+        computing = time.process_time() - computing
+        each = (syncs - before) / count
+    os.fsync = sync
+    print(
+        f"\n{megabytes:g} MB, one after the other: {count / sealed:.1f} sealed and {count / stored:.1f} "
+        f"stored a second; each computes for {computing / count * 1e3:.1f} ms and waits for {each:.0f} syncs"
+    )
+
+
 def memory() -> None:
     """Resident memory over many checkpoints of a small transcript, each of them saved."""
     import archiver
@@ -140,11 +175,12 @@ def memory() -> None:
         with archiver.run("bench", policy="async", config=configured(Path(name))) as run:
             print(f"\nmemory over {MEMORY_CALLS} checkpoints, each of them stored")
             for number in range(1, MEMORY_CALLS + 1):
-                run.checkpoint(next(versions), note=f"step {number}", force=True).wait(60)
-                if number % (MEMORY_CALLS // 5) == 0:
+                run.checkpoint(next(versions), note=f"step {number}").wait(60)
+                if number % (MEMORY_CALLS // 4) == 0:
                     run.flush(60)
                     gc.collect()
-                    print(f"  {number:5} checkpoints  {resident():7.1f} MB")
+                    alive = len(gc.get_objects())
+                    print(f"  {number:5} checkpoints  {resident():7.1f} MB  {alive:7} objects")
 
 
 def configured(folder: Path) -> Path:
