@@ -99,11 +99,11 @@ def undisturbed() -> dict[str, Any]:
     return {}
 
 
-def state(setup: Setup, folder: Path) -> dict[str, Any]:
-    """What a restore gives, without what each process has of its own."""
-    found = restore(RUN, setup, into=folder / secrets.token_hex(4)).state
+def state(setup: Setup, folder: Path, run: str = RUN) -> dict[str, Any]:
+    """What a restore gives, without what each run and each process has of its own."""
+    found = restore(run, setup, into=folder / secrets.token_hex(4)).state
     document = found.document()
-    for name in ("created_at", "checkpoint_at", "environment", "transcript", "user_id"):
+    for name in ("run_id", "task_id", "created_at", "checkpoint_at", "environment", "transcript", "user_id"):
         document.pop(name, None)
     document["spend"].pop("seconds")
     for one in (*document["results"], *document["effects"]):
@@ -116,9 +116,9 @@ def state(setup: Setup, folder: Path) -> dict[str, Any]:
 @pytest.fixture
 def expected(setup: Setup, undisturbed: dict[str, Any], tmp_path: Path) -> dict[str, Any]:
     if not undisturbed:
-        with archiver.run(RUN, setup=setup, policy=ALWAYS) as run:
+        with archiver.run("undisturbed", setup=setup, policy=ALWAYS) as run:
             work(run)
-        undisturbed |= state(setup, tmp_path)
+        undisturbed |= state(setup, tmp_path, "undisturbed")
         assert len(undisturbed["effects"]) == len(undisturbed["results"]) == TURNS
     return undisturbed
 
