@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from inside import command
+
 BIN = Path(sys.executable).parent
 SEAL = "".join(random.Random(5).choices(string.ascii_letters + string.digits, k=400)) + "=="
 
@@ -84,8 +86,11 @@ def packed(secret: str) -> bytes:
     return gzip.compress(f"token {secret}".encode())
 
 
-def run(*arguments: object, given: bytes = b"", **options: Any) -> subprocess.CompletedProcess[bytes]:
-    """The real program."""
-    return subprocess.run(
-        [BIN / "archiver", *map(str, arguments)], input=given, capture_output=True, timeout=120, **options
-    )
+def run(*arguments: object, given: bytes | None = None, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    """What the program does: the real one where it is given something to read, or options of a process."""
+    words = [str(BIN / "archiver"), *map(str, arguments)]
+    if given is not None or options:
+        return subprocess.run(words, input=given, capture_output=True, timeout=120, **options)
+    done = command(*words[1:])
+    out, err = (text.encode("utf-8", "backslashreplace") for text in (done.out, done.err))
+    return subprocess.CompletedProcess(words, done.code, out, err)
