@@ -25,7 +25,7 @@ from archiver.store import ObjectStore
 from archiver.store.decorated import Decorated
 
 Result = TypeVar("Result")
-PATIENCE = 60.0
+PATIENCE = 180.0
 """Far more than any wait of a test needs."""
 
 
