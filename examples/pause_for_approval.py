@@ -56,7 +56,7 @@ def work(answer: str | None) -> int:
             run.pause(phase="waits for approval", plan=plan)
             print(question, "--answer yes or no", sep="\n")
             return ASKED
-        if answer == "no":
+        if answer == "no" and not run.finished:
             run.finish("cancelled")
             return 0
         call = run.effect(

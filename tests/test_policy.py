@@ -113,9 +113,10 @@ def test_nothing_is_saved_below_the_floor(profile: Any, reason: dict[str, Any]) 
     for seconds, calls, above in ((59, 9, False), (60, 1, True), (0, 10, True)):
         moment = Moment(seconds=seconds, calls=calls, last_save=0.0, **reason)
         assert decide(policy, moment).save == above, (seconds, calls)
-    assert decide(policy, Moment(12, 3, **reason)).because == (
+    assert decide(policy, Moment(12.0404, 3, **reason)).because == (
         "too early: 12 s and 3 calls; from 60 s or 10 calls on"
     )
+    assert "too early: 0 s and" in decide(policy, Moment(0.00052, 3, **reason)).because
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def load(
     try:
         settings = Settings(**given)
     except ValidationError as error:
-        raise _explained(error, path, from_file, given) from error
+        raise _explained(error, path, from_file, given) from None  # it says all that pydantic does
     except SettingsError as error:
         raise ConfigError(f"the environment cannot be read as settings: {error}") from error
     finally:

@@ -197,10 +197,9 @@ class Writer:
         self._sealing.end()
         self._deliverer.end()
         writer_exit.forget(self)
-        if waiting := self._deliverer.waiting:
-            log.warning(
-                "run %s: %d checkpoints wait in the spool; `archiver sync` delivers", self._run, waiting
-            )
+        if self._deliverer.waiting:
+            what = self._deliverer.what_waits()
+            log.warning("run %s: in the spool waits: %s; `archiver sync` delivers", self._run, what)
 
     def _deliver_all(self) -> bool:
         self._deliverer.hurry()

@@ -174,6 +174,12 @@ class Deliverer:
         """Checkpoints in the spool that are not in the store; effects that wait count as one."""
         return len(self._tickets) + self._others
 
+    def what_waits(self) -> str:
+        """The same in words."""
+        count = len(self._tickets)
+        checkpoints = f"{count} checkpoint{'' if count == 1 else 's'}" if count else ""
+        return " and ".join(filter(None, (checkpoints, "effects" if self._others else "")))
+
     def _work(self) -> None:
         while True:
             with self._changed:

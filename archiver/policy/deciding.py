@@ -128,9 +128,14 @@ def _reasons(moment: Moment) -> Iterator[str]:
 
 def _too_early(policy: Policy, moment: Moment) -> str:
     return (
-        f"too early: {span(moment.seconds)} and {counted(moment.calls, 'call')}; "
+        f"too early: {_passed(moment.seconds)} and {counted(moment.calls, 'call')}; "
         f"from {span(policy.floor)} or {counted(policy.floor_calls, 'call')} on"
     )
+
+
+def _passed(seconds: float) -> str:
+    """As exact as a person would look at a clock."""
+    return span(round(seconds, 1))
 
 
 def _at_intervals(policy: Policy, moment: Moment) -> Decision:
@@ -141,5 +146,5 @@ def _at_intervals(policy: Policy, moment: Moment) -> Decision:
         return Decision(save=False, because="nothing new, and nothing interrupts the run")
     since = "of work" if moment.since_save is None else "since the last save"
     enough = passed >= due
-    because = f"{span(passed)} {since}, and one every {span(due)} pays"
+    because = f"{_passed(passed)} {since}, and one every {span(due)} pays"
     return Decision(save=enough, because=because if enough else f"nothing new: {because}")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from archiver.errors import UsageError
 from archiver.testing.ending import Same
 from archiver.testing.lives import Lives, agent_of
 from archiver.testing.points import Choice, Point, read
@@ -47,6 +48,8 @@ def kill_at_random(
     Raises `UsageError` for an agent that cannot be run, or does not end well when nobody kills it.
     """
     plan = [read(text) for text in points]
+    if not plan and times < 1:
+        raise UsageError(f"{times} kills show nothing", remedy="ask for one at least, or for points")
     terms = Terms(agent_of(agent), lose_disk, store, environment or {}, timeout, same, keep)
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as folder, Lives() as lives:
         return play(Stage(terms, lives, Path(folder)), plan, times, seed, tell)

@@ -113,10 +113,10 @@ class Report:
         lives = sum(one.lives for one in self.rounds)
         lost = ", its disk lost each time" if self.lose_disk else ""
         size = f"{self.kills} kills in {len(self.rounds)} runs and {lives} lives"
-        died = (f"{kind} {n} of {self.counts.get(kind, '?')}" for kind, n in self.coverage.items())
+        died = (f"{kind} {n} ({self.counts.get(kind, '?')})" for kind, n in self.coverage.items())
         told = [
-            f"{self.agent}: {size}, {self.again} actions done again, seed {self.seed}{lost}",
-            f"deaths by kind, of so many events uninterrupted: {', '.join(died)}",
+            f"{self.agent}: {size}, {self.again} replayable actions done again, seed {self.seed}{lost}",
+            f"deaths by kind (and events of the uninterrupted run): {', '.join(died)}",
         ]
         bad = [written(one.plan) for one in self.rounds if one.problems]
         if bad:

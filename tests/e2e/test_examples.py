@@ -114,6 +114,8 @@ def test_a_run_that_asks_ends_and_goes_on_with_the_answer(setup: Setup) -> None:
     assert not Path("site.txt").exists()
     told = start("pause_for_approval.py", "--answer", "yes")
     assert told == "https://preview.shop.example/2026.3\n"  # built once
+    over = subprocess.run(command("pause_for_approval.py", "--answer", "no"), capture_output=True, text=True)
+    assert (over.returncode, over.stdout) == (0, told), over.stderr
     assert Path("site.txt").read_text() == "2026.3\n"
     assert end("preview", setup).outcome == "succeeded"
 

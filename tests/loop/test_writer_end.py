@@ -48,7 +48,7 @@ def test_what_is_sealed_is_delivered_by_the_next_process(
 ) -> None:
     done = run(config, how)
     assert done.returncode == code, done.stderr
-    assert ("3 checkpoints wait in the spool" in done.stderr) is (how == "hangs")
+    assert ("in the spool waits: 3 checkpoints; " in done.stderr) is (how == "hangs")
     setup = reopen()
     assert not list(setup.store.list("records/"))
     spool = open_spool(setup).of("r", "r")

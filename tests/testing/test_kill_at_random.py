@@ -151,6 +151,8 @@ def test_what_no_other_process_can_import_is_refused() -> None:
     for agent in (lambda: None, "nothing", ":f", print):
         with pytest.raises(UsageError):
             kill_at_random(agent)
+    with pytest.raises(UsageError, match="0 kills show nothing"):
+        kill_at_random("agents:breaks", times=0)
     with pytest.raises(InputNotFoundError, match="there is no file"):
         kill_at_random("missing.py:agent")
 
