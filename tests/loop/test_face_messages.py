@@ -51,7 +51,7 @@ def test_a_conversation_is_read_by_all_that_shows_its_form_however_late(setup: S
 
 
 def test_numbers_and_texts_that_few_languages_have(setup: Setup, reopen: Callable[[], Setup]) -> None:
-    odd = [{"role": "user", "content": "half \ud800", "id": 2**70}, {"n": [10**25, -(10**19), 1.5]}]
+    odd = [{"role": "user", "content": "whole", "id": 2**70}, {"n": [10**25, -(10**19), 1.5]}]
     with archiver.run("t", setup=setup, policy=ALWAYS) as run:
         run.checkpoint(odd)
         assert run.messages == odd
@@ -61,6 +61,10 @@ def test_numbers_and_texts_that_few_languages_have(setup: Setup, reopen: Callabl
         assert run.messages == odd
         assert run.step("n", lambda: 0) == 2**70
         assert run.effect("t", key="n", arguments=2**70).do(lambda: 0) == 2**70
+        half = [{"role": "user", "content": "half \ud800"}]
+        assert run.checkpoint(half).saved
+    with archiver.run("t", setup=reopen(), policy=ALWAYS) as run:
+        assert run.messages == half
 
 
 def test_no_message_raises_into_the_loop(setup: Setup) -> None:

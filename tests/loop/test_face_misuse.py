@@ -240,3 +240,12 @@ def test_a_strict_run_does_not_complain_of_one_whose_place_a_newer_one_takes(set
             thread.join()
     assert problems == []
     assert len(Catalog(setup).numbers("t")) < 18, "some took the place of others"
+
+
+def test_what_a_run_goes_back_from_is_kept_though_it_was_not_saved_yet(setup: Setup) -> None:
+    with archiver.run("t", setup=setup) as run:
+        run.checkpoint(TALK, phase="good", force=True)
+        assert run.checkpoint([], phase="poisoned").status == "skipped"
+        assert run.rewind(1) == TALK
+        assert run.flush(30)
+        assert [record.phase for record in run.ring()] == ["good", "poisoned", "good"]
