@@ -25,13 +25,20 @@ from archiver.errors import (
     StoreUnreachableError,
     UnsupportedSchemaError,
 )
-from archiver.setup import Initialised, initialise, open_setup
+from archiver.setup import Initialised, fencing, initialise, open_setup
 from archiver.setup.remote import store_options
 from archiver.store import open_store
 from archiver.store.s3 import CLASS_TAG
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 Become = Callable[[Seaweed, str], None]
+
+
+@pytest.fixture(autouse=True)
+def small_race(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two writers race once; the whole race is tested with `doctor`, which asks the same."""
+    monkeypatch.setattr(fencing, "RACERS", 2)
+    monkeypatch.setattr(fencing, "ROUNDS", 1)
 
 
 def init(url: str, config: Path | None = None, recipients: tuple[str, ...] = (), **store: Any) -> Initialised:
