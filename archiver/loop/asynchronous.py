@@ -28,61 +28,76 @@ class AsyncRun:
 
     @property
     def id(self) -> str:
+        """The id of the run."""
         return self.run.id
 
     @property
     def task(self) -> str:
+        """What the run is about, in a name."""
         return self.run.task
 
     @property
     def resumed(self) -> bool:
+        """Whether there was something to go on with."""
         return self.run.resumed
 
     @property
     def finished(self) -> bool:
+        """Whether the run has ended: here, or before, if it was opened again after it had succeeded."""
         return self.run.finished
 
     @property
     def outcome(self) -> Outcome:
+        """How the run ended, or `running`."""
         return self.run.outcome
 
     @property
     def messages(self) -> list[Any]:
+        """The conversation as it was saved or given last; a new list each time."""
         return self.run.messages
 
     @property
     def phase(self) -> str:
+        """Where the run is, as it was said last."""
         return self.run.phase
 
     @property
     def note(self) -> str:
+        """What was said of that."""
         return self.run.note
 
     @property
     def plan(self) -> Plan:
+        """What is done, what is left, and what waits for a person, as it was said last."""
         return self.run.plan
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
+        """What proved the state good, as it was said last."""
         return self.run.evidence
 
     @property
     def results(self) -> dict[str, JsonValue]:
+        """Recorded outputs of completed steps, by key."""
         return self.run.results
 
     @property
     def spent(self) -> Spend:
+        """What the run has used so far, over all its resumes."""
         return self.run.spent
 
     @property
     def left(self) -> Left:
+        """What is left of the budget."""
         return self.run.left
 
     @property
     def seq(self) -> int:
+        """The number of the newest record that this process knows of; 0 where there is none."""
         return self.run.seq
 
     async def ring(self) -> tuple[Record, ...]:
+        """As `Run.ring`: records of the newest checkpoints, the newest first."""
         return await asyncio.to_thread(self.run.ring)
 
     async def step(self, key: str, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -124,6 +139,7 @@ class AsyncRun:
         return call if isinstance(call, Ticket) else await asyncio.to_thread(self.run.carry_out, call)
 
     async def pause(self, messages: Iterable[Any] | None = None, **said: Any) -> Ticket:
+        """As `Run.pause`: save before a wait that this process need not survive; as `checkpoint`."""
         return await self.checkpoint(messages, **{**said, "waiting": True, "force": True})
 
     def effect(
@@ -155,6 +171,7 @@ class AsyncRun:
         usd: float = 0.0,
         iterations: int = 0,
     ) -> Left:
+        """As `Run.spend`: count what was used; gives what is left of the budget."""
         return self.run.spend(
             tokens_in=tokens_in,
             tokens_out=tokens_out,
@@ -164,15 +181,19 @@ class AsyncRun:
         )
 
     async def rewind(self, to: int, *, because: str = "") -> list[Any]:
+        """As `Run.rewind`: go on from checkpoint `to` under a new number; gives its conversation."""
         return await asyncio.to_thread(self.run.rewind, to, because=because)
 
     async def flush(self, timeout: float | None = None) -> bool:
+        """As `Run.flush`: wait until all is in the store; False if it is not by then. In seconds."""
         return await asyncio.to_thread(self.run.flush, timeout)
 
     async def finish(self, outcome: End, *, note: str | None = None) -> Ticket:
+        """As `Run.finish`: end the run; its last checkpoint is saved before this returns."""
         return await asyncio.to_thread(self.run.finish, outcome, note=note)
 
     async def close(self) -> None:
+        """As `Run.close`: save what was said last and end the writer; leaving the block does it."""
         await asyncio.to_thread(self.run.close)
 
 

@@ -77,6 +77,9 @@ class EffectCall:
         self._unwanted = False
         self._lock = threading.Lock()
 
+    def __repr__(self) -> str:
+        return f"<EffectCall {self.tool} {self.key}: {self._state}>"
+
     @property
     def done(self) -> bool:
         """Whether it is known to have happened, before or now."""

@@ -66,6 +66,9 @@ class Run:
         self._steps: dict[str, threading.Lock] = {}
         self._pid, self._noted = os.getpid(), False
 
+    def __repr__(self) -> str:
+        return f"<Run {self.id}, {self.outcome}, record {self.seq}>"
+
     @property
     def _state(self) -> State:
         return self._saver.state
@@ -79,10 +82,12 @@ class Run:
 
     @property
     def task(self) -> str:
+        """What the run is about, in a name."""
         return self._state.task_id
 
     @property
     def outcome(self) -> Outcome:
+        """How the run ended, or `running`."""
         return self._state.outcome
 
     @property
@@ -98,18 +103,22 @@ class Run:
 
     @property
     def phase(self) -> str:
+        """Where the run is, as it was said last."""
         return self._state.phase
 
     @property
     def note(self) -> str:
+        """What was said of that."""
         return self._state.note
 
     @property
     def plan(self) -> Plan:
+        """What is done, what is left, and what waits for a person, as it was said last."""
         return self._state.plan
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
+        """What proved the state good, as it was said last."""
         return self._state.evidence
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import re
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("archiver")
 _ALWAYS = ("approvals", "budget", gate.EFFECTS)
 """What this module asks itself, or the agent does: who waits for an answer starts the run with it."""
+_FLAG = re.compile(r"--(accept|because|resolve)\b")
+"""Options of a command that are arguments here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +286,9 @@ def _advising() -> Iterator[None]:
             said = ['resolve={KEY: "done" or "not-done"}, because=…, or check=FUNCTION']
         if said:
             error.remedy = f"{error.remedy}; in a program: archiver.run(…, {said[0]})"
+        raise
+    except UsageError as error:
+        error.remedy = _FLAG.sub(r"`\1`", error.remedy or "") or None
         raise
 
 

@@ -390,8 +390,13 @@ def test_a_changed_world_says_how_to_go_on_in_a_program(setup: Setup, reopen: Ca
     shown = "".join(traceback.format_exception(caught.value))
     assert "next: " in shown
     assert "archiver.run(…, accept=['harness'])" in shown
+    with pytest.raises(UsageError) as misspelt:
+        opened(reopen(), "t", harness="h 2", accept=["harnes"])
+    assert str(misspelt.value.remedy).startswith("`accept` takes one of: "), "no option"
     with archiver.run("t", setup=reopen(), harness="h 2", accept=["harness"]) as run:
         assert run.messages == TALK
+        assert repr(run) == "<Run t, running, record 2>"
+        assert repr(run.effect("mail", key="m")) == "<EffectCall mail m: new>"
 
 
 def test_the_same_decision_may_be_said_again(setup: Setup, reopen: Callable[[], Setup]) -> None:
