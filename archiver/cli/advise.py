@@ -29,6 +29,13 @@ _LEAST = 1e-3
 FORMULA = "A checkpoint pays when p × replay > create + store + p × restore."
 
 
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no number; write 8 or 0.5") from None
+
+
 def advise(
     run: Annotated[
         str | None,
@@ -52,6 +59,7 @@ def advise(
         float | None,
         typer.Option(
             "--interruptions",
+            parser=_number,
             help="How many come in an hour of work, on average: `0.05`. Unset: 5% of runs of four hours meet "
             "one.",
             metavar="N",
@@ -59,7 +67,9 @@ def advise(
     ] = None,
     replay: Annotated[
         float | None,
-        typer.Option("--replay", help="What doing the work again costs, in US dollars.", metavar="USD"),
+        typer.Option(
+            "--replay", parser=_number, help="What doing the work again costs, in US dollars.", metavar="USD"
+        ),
     ] = None,
     hours: Annotated[
         str | None,
@@ -69,6 +79,7 @@ def advise(
         float | None,
         typer.Option(
             "--per-hour",
+            parser=_number,
             help="What an hour of the run costs, in US dollars: model, machine, people who wait.",
             metavar="USD",
         ),
@@ -77,6 +88,7 @@ def advise(
         float | None,
         typer.Option(
             "--create",
+            parser=_number,
             help="What one checkpoint costs to create and store. Unset: by `--size`, as measured.",
             metavar="USD",
         ),
@@ -84,7 +96,10 @@ def advise(
     restore: Annotated[
         float | None,
         typer.Option(
-            "--restore", help="What a restore of it costs. Unset: by `--size`, as measured.", metavar="USD"
+            "--restore",
+            parser=_number,
+            help="What a restore of it costs. Unset: by `--size`, as measured.",
+            metavar="USD",
         ),
     ] = None,
     size: Annotated[

@@ -96,6 +96,7 @@ def test_json_has_every_number(command: Command, home: Path) -> None:
         (("--hours", "1", "--probability", "often"), "--probability 'often' is no share"),
         (("--hours", "1", "--probability", "100%"), "--probability cannot be 100 %"),
         (("--hours", "1", "--size", "huge"), "'huge' is not a size"),
+        (("--hours", "1", "--per-hour", "$8"), "'$8' is no number; write 8 or 0.5"),
         (("--hours", "1", "--create", "-1"), "--create cannot be -1"),
         (("--replay", "1", "--hours", "1", "--per-hour", "1"), "say the same twice"),
         (("--examples", "--hours", "1"), "--examples has numbers of its own"),
