@@ -40,7 +40,7 @@ def check_killed(setup: Setup, lines: list[dict[str, int]], least: int) -> None:
 
 
 def test_killed_at_steps_of_a_save(config: Path, setup: Setup, note: Path) -> None:
-    check_killed(setup, kill(config, note, every=2), least=30)
+    check_killed(setup, kill(config, note, every=5), least=12)
 
 
 @pytest.mark.soak
@@ -77,7 +77,7 @@ def test_writers_race_for_a_number(config: Path, setup: Setup, note: Path) -> No
             stdout=subprocess.PIPE,
             text=True,
         )
-        for number in range(6)
+        for number in range(4)
     ]
     for writer in writers:
         assert writer.stdout is not None
