@@ -6,8 +6,8 @@ import asyncio
 import inspect
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from archiver.loop import demands, given
 from archiver.loop.effects import EffectCall
@@ -16,6 +16,9 @@ from archiver.loop.face import Run
 from archiver.loop.left import Left
 from archiver.loop.snapshot import Ticket
 from archiver.model import Evidence, JsonValue, Outcome, Plan, Record, Spend
+
+Args = ParamSpec("Args")
+T = TypeVar("T")
 
 
 class AsyncRun:
@@ -99,6 +102,16 @@ class AsyncRun:
     async def ring(self) -> tuple[Record, ...]:
         """As `Run.ring`: records of the newest checkpoints, the newest first."""
         return await asyncio.to_thread(self.run.ring)
+
+    @overload
+    async def step(
+        self, key: str, work: Callable[Args, Awaitable[T]], /, *args: Args.args, **kwargs: Args.kwargs
+    ) -> T: ...
+
+    @overload
+    async def step(
+        self, key: str, work: Callable[Args, T], /, *args: Args.args, **kwargs: Args.kwargs
+    ) -> T: ...
 
     async def step(self, key: str, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """As `Run.step`; what `work` returns may be awaited. A function that is not asynchronous blocks."""

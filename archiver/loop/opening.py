@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from archiver import gate, layout, position, records, restore, saved, withheld
+from archiver import deciding, gate, layout, position, records, restore, saved, withheld
+from archiver.effect_names import name_of
 from archiver.errors import (
     AWAY,
     ArchiverError,
@@ -33,6 +34,7 @@ from archiver.position import Position
 from archiver.progress import Silent
 from archiver.redact import new_key
 from archiver.repair import repair
+from archiver.safetext import shorten
 from archiver.scratch import Scratch
 from archiver.spool import RunSpool, open_spool
 
@@ -167,9 +169,8 @@ class _Opening:
         """
         wanted = self._wanted
         demand_left(wanted.run, wanted.budget or state.budget, state.spend)
-        resumed = restored.resume(
-            resolve=wanted.resolve, because=wanted.because, check=wanted.check, now=self._now
-        )
+        resolve = self._to_decide(restored.state)
+        resumed = restored.resume(resolve=resolve, because=wanted.because, check=wanted.check, now=self._now)
         for warning in resumed.warnings:
             log.warning("%s", warning)
         effects = merged(resumed.state.effects, self._ledger.load(), resumed.decisions)
@@ -183,6 +184,17 @@ class _Opening:
             )
         self._keep_claim(place)
         return self._opened(state, place, effects, resumed.decisions, resumed=True, claim=resumed.seq)
+
+    def _to_decide(self, state: Checkpoint) -> dict[str, Outcome]:
+        """What the call says of effects that are undecided still.
+
+        A program that is started again says the same again, of what has been decided or done meanwhile.
+        """
+        undecided = {name_of(effect.key) for effect in gate.undecided(state)}
+        said = deciding.by_name(self._wanted.resolve or {})
+        for name in said.keys() - undecided:
+            log.info("run %s: nothing is to be decided on effect %s", state.run_id, shorten(name, 80))
+        return {name: outcome for name, outcome in said.items() if name in undecided}
 
     def _keep_claim(self, place: Position) -> None:
         """Have the spool know the own claim too: should the store be away at the next start, it proves it."""
