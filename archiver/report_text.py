@@ -52,6 +52,11 @@ def markdown(report: RestoreReport, checkpoint: Checkpoint) -> str:
         (
             *(f"{step.id}: {step.title}" for step in checkpoint.plan.completed),
             *(f"{result.key} (its output is recorded)" for result in checkpoint.results),
+            *(
+                f"{one.tool}: {one.key} (it happened)"
+                for one in checkpoint.effects
+                if one.status == "confirmed"
+            ),
         ),
     )
     lines += _section("Left to do", (f"{step.id}: {step.title}" for step in checkpoint.plan.remaining))
@@ -86,11 +91,16 @@ def markdown(report: RestoreReport, checkpoint: Checkpoint) -> str:
 
 def verdict(report: RestoreReport) -> str:
     """Whether the run can go on, and who can go on with it, in a few sentences."""
-    said = [_whether(report), *_waiting(report)]
+    over = ["The run has succeeded: nobody has to go on with it."] if _succeeded(report) else []
+    said = [_whether(report), *over, *_waiting(report)]
     if report.lost:
         said.append("Something is lost, see below.")
     said.append(_who(report))
     return " ".join(said)
+
+
+def _succeeded(report: RestoreReport) -> bool:
+    return report.record.outcome == "succeeded" and report.record.seq == report.newest
 
 
 def _whether(report: RestoreReport) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from archiver.model import Budget, Checkpoint, Plan, Record, Spend, Step
+from archiver.model import Budget, Checkpoint, Effect, Plan, Record, Spend, Step
 from archiver.model.base import utc_text
 from archiver.model.record import BundleRef, Decision
 from archiver.model.report import OpenEffect, ProbeVerdict, RestoreReport
@@ -86,6 +86,10 @@ def full() -> str:
         ),
         checkpoint(
             plan=Plan(completed=(Step(id="1", title="one"),), remaining=(Step(id="2", title="two"),)),
+            effects=(
+                Effect(key="m 1", tool="mail", status="confirmed"),
+                Effect(key="m 2", tool="mail"),
+            ),
             budget=Budget(tokens=100),
             spend=Spend(tokens_in=40, tokens_out=20),
         ),
@@ -129,6 +133,8 @@ def test_what_is_to_be_decided_comes_with_its_commands() -> None:
     assert f"- mail: done, said a@b at {utc_text(NOW)}. Why: asked" in text
     assert "| git_commit | STALE (accepted) | ahead | look |" in text
     assert "- tokens: 40 of 100" in text
+    assert "- mail: m 1 (it happened)\n" in text
+    assert "m 2" not in text
 
 
 @pytest.mark.parametrize(
@@ -142,6 +148,13 @@ def test_what_is_to_be_decided_comes_with_its_commands() -> None:
 )
 def test_the_verdict_is_one_sentence_or_two(more: dict[str, Any], said: str) -> None:
     assert said in verdict(report(**more))
+
+
+def test_a_run_that_is_over_needs_nobody() -> None:
+    over = report()
+    over = over.model_copy(update={"record": over.record.model_copy(update={"outcome": "succeeded"})})
+    assert "has succeeded" not in verdict(over), "there is a newer checkpoint"
+    assert "The run has succeeded: nobody has" in verdict(over.model_copy(update={"newest": 1}))
 
 
 def test_nothing_that_came_from_the_run_is_alive() -> None:

@@ -130,6 +130,7 @@ def _facts(chain: Chain) -> list[tuple[str, object]]:
         ("cost", f"{spend.cost:.2f} {spend.currency}" if spend.cost else ""),
         ("plan", f"{done} done, {left} left" if _has_plan(record) else ""),
         *(("waits for a person", approval.question) for approval in record.plan.pending_approvals),
+        ("effects", _effects(record)),
         ("undecided effects", ", ".join(record.effects.undecided)),
         ("dialect", record.dialect),
         ("sizes", f"{size(sizes.raw)} read, {size(sizes.compacted)} packed, {size(sizes.stored)} stored"),
@@ -157,6 +158,20 @@ def _replaced_before(chain: Chain) -> tuple[str, ...]:
     from archiver.rotation import replaced_before
 
     return replaced_before([link.record for link in chain.links], chain.head.record)
+
+
+def _effects(record: Record) -> str:
+    """How many there are of each status, by the newest record."""
+    from archiver.cli.text import number
+
+    found = record.effects
+    statuses = (
+        ("confirmed", found.confirmed),
+        ("proposed", found.proposed),
+        ("in progress", found.in_progress),
+        ("uncertain", found.uncertain),
+    )
+    return ", ".join(f"{number(count)} {status}" for status, count in statuses if count)
 
 
 def _has_plan(record: Record) -> bool:

@@ -198,10 +198,13 @@ def test_a_resume_accepts_what_it_was_told_to_and_a_look_nothing(
     """A question that waits for a person is what the library asks itself; a look is no restore."""
     asked = Plan(pending_approvals=(Approval(id="a", question="Deploy?", asked_at=NOW),))
     with archiver.run("r", setup=setup, harness="a 1") as run:
+        run.effect("mail", key="m").do(lambda: "sent")
         run.checkpoint([{"role": "user", "content": "hello"}], plan=asked, force=True)
     with archiver.run("r", setup=reopen(), harness="a 2", accept=("harness",), because="reads both") as run:
         assert run.resumed
-    assert "hello" in command("show", "r", "--tail", "2").out
+    shown = command("show", "r", "--tail", "2")
+    assert "hello" in shown.out
+    assert ["effects", "1 confirmed"] in shown.rows
     told = command("stats", "--json").json["audit"]
     assert (told["restores"], told["stale_probes_accepted"]) == (1, {"harness": 1})
     (entry,) = (one for one in command("audit", "r", "--json").json["entries"] if one["action"] == "accept")
