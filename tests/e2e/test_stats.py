@@ -170,7 +170,10 @@ def test_the_audit_tells_of_restores_stale_ones_and_sessions(setup: Setup, tmp_p
         failed=1, duplicates_prevented=3, steps_replayed=5,
     )  # fmt: skip
     assert audit.note_session(setup, "old", session, claim=claim) == ()
-    (told,) = (one for one in command("audit", "old", "--json").json["entries"] if one["action"] == "session")
+    assert "hello" in command("show", "old", "--tail", "1").out
+    entries = command("audit", "old", "--json").json["entries"]
+    assert [one["within"] for one in entries if one["action"] == "accept"] == [""], "a look accepts nothing"
+    (told,) = (one for one in entries if one["action"] == "session")
     assert (told["seq"], told["object"] is not None) == (claim, True)
     assert audit.note_session(setup, "old", Session(checkpoints=1, create_seconds=0.5), local=True) == ()
     audit.note_session(replace(setup, store_id="ab" * 16), "old", Session(duplicates_prevented=9), local=True)
