@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar, get_args
 
-from archiver import jsonio, policy
+from archiver import policy
 from archiver.audit import Session, note_session
 from archiver.errors import (
     ArchiverError,
@@ -22,11 +22,12 @@ from archiver.errors import (
 from archiver.gate import told
 from archiver.loop import demands, given, writer_exit
 from archiver.loop.ending import End, note_of, outcome_of
-from archiver.loop.left import Left, left_of
+from archiver.loop.facts import Facts
+from archiver.loop.left import Left
 from archiver.loop.rewinding import rewound, ring, state_at
 from archiver.loop.snapshot import Ticket
-from archiver.loop.state import Said, State
-from archiver.model import Evidence, JsonValue, Outcome, Plan, Record, Spend, SubtaskResult
+from archiver.loop.state import Said
+from archiver.model import JsonValue, Record, SubtaskResult
 from archiver.redact import contains_placeholder, usable
 from archiver.safetext import shorten
 
@@ -44,7 +45,7 @@ _around: ContextVar[frozenset[tuple[int, str]]] = ContextVar("archiver_steps", d
 _COUNTED: Final = ("tokens_in", "tokens_out", "tokens_cached", "cost", "iterations")
 
 
-class Run:
+class Run(Facts):
     """What `archiver.run` opens; safe to share between threads, not with a child of a fork.
 
     By default nothing that goes wrong with a save is raised here: it is logged, and tried again. Always
@@ -68,78 +69,6 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<Run {self.id}, {self.outcome}, record {self.seq}>"
-
-    @property
-    def _state(self) -> State:
-        return self._saver.state
-
-    # --- what is known ------------------------------------------------------------------------------------
-
-    @property
-    def id(self) -> str:
-        """The id of the run."""
-        return self._state.run_id
-
-    @property
-    def task(self) -> str:
-        """What the run is about, in a name."""
-        return self._state.task_id
-
-    @property
-    def outcome(self) -> Outcome:
-        """How the run ended, or `running`."""
-        return self._state.outcome
-
-    @property
-    def finished(self) -> bool:
-        """Whether the run has ended: here, or before, if it was opened again after it had succeeded."""
-        return self._saver.ended is not None
-
-    @property
-    def messages(self) -> list[Any]:
-        """The conversation as it was saved or given last; a new list each time."""
-        messages: list[Any] = jsonio.exact(self._state.messages)
-        return messages
-
-    @property
-    def phase(self) -> str:
-        """Where the run is, as it was said last."""
-        return self._state.phase
-
-    @property
-    def note(self) -> str:
-        """What was said of that."""
-        return self._state.note
-
-    @property
-    def plan(self) -> Plan:
-        """What is done, what is left, and what waits for a person, as it was said last."""
-        return self._state.plan
-
-    @property
-    def evidence(self) -> tuple[Evidence, ...]:
-        """What proved the state good, as it was said last."""
-        return self._state.evidence
-
-    @property
-    def results(self) -> dict[str, JsonValue]:
-        """Recorded outputs of completed steps, by key."""
-        return {key: given.json_of(one.output) for key, one in self._state.results.items()}
-
-    @property
-    def spent(self) -> Spend:
-        """What the run has used so far, over all its resumes."""
-        return self._state.spent()
-
-    @property
-    def left(self) -> Left:
-        """What is left of the budget."""
-        return left_of(self._state.budget, self._state.spent())
-
-    @property
-    def seq(self) -> int:
-        """The number of the newest record that this process knows of; 0 where there is none."""
-        return self._writer.place.seq - 1
 
     def ring(self) -> tuple[Record, ...]:
         """Records of the newest checkpoints, those that `rewind` can go back to, the newest first.

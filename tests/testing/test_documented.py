@@ -30,4 +30,4 @@ def test_the_table_has_every_kind() -> None:
 
 def test_the_settings_are_those_of_the_code() -> None:
     assert DEFAULTS == {"ARCHIVER_RUN__FLOOR": "0s", "ARCHIVER_RUN__FLOOR_CALLS": "1"}
-    assert "`ARCHIVER_RUN__FLOOR` is 0 and `ARCHIVER_RUN__FLOOR_CALLS` 1" in TEXT
+    assert "`ARCHIVER_RUN__FLOOR` is `0s` and `ARCHIVER_RUN__FLOOR_CALLS` 1" in TEXT
