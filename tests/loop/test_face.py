@@ -412,3 +412,17 @@ def test_the_same_decision_may_be_said_again(setup: Setup, reopen: Callable[[], 
         ) as run:
             assert run.effect("mail", key="m").do(lambda: "sent again") is None
             run.checkpoint(TALK)
+
+
+def test_an_effect_is_saved_however_young_the_run_is(setup: Setup) -> None:
+    with archiver.run("t", setup=setup) as run:
+        assert run.checkpoint(TALK).status == "skipped"
+        with run.effect("mail", key="m") as effect:
+            assert Catalog(setup).numbers("t") == [1], "without a record nobody could find the intent"
+            effect.confirm("sent")
+        ticket = run.checkpoint(TALK)
+        assert (ticket.status, ticket.because) == ("stored", "1 effect that cannot be done again")
+        assert run.checkpoint(TALK).status == "skipped"
+        with run.effect("look", key="l", replayable=True) as effect:
+            effect.confirm("seen")
+        assert run.checkpoint(TALK).status == "skipped"
