@@ -136,7 +136,7 @@ class Run(Facts):
         value = given.json_of(output)
         result = SubtaskResult(key=key, output=given.json_of(value), completed_at=datetime.now(UTC))
         with self._saver.lock:
-            # A new mapping: snapshots that wait hold the one before.
+            # A new mapping: another thread may be going through the one before.
             self._state.results = {**self._state.results, key: result}
             ticket = self._saver.offer(milestone=f"step {key}")
         self._saver.settle(ticket)

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import archiver
-from archiver import Budget, Policy
+from archiver import Budget, Policy, ledger
 from archiver.archive import Given, Options, Source, archive
 from archiver.catalog import Catalog
 from archiver.errors import (
@@ -26,6 +27,8 @@ from archiver.errors import (
     StoreUnreachableError,
     UsageError,
 )
+from archiver.loop import opening
+from archiver.loop.state import State
 from archiver.restore import restore
 from archiver.setup import Setup
 from archiver.statistics import gather
@@ -426,3 +429,51 @@ def test_an_effect_is_saved_however_young_the_run_is(setup: Setup) -> None:
         with run.effect("look", key="l", replayable=True) as effect:
             effect.confirm("seen")
         assert run.checkpoint(TALK).status == "skipped"
+
+
+def test_who_is_overtaken_while_it_resumes_hears_it_at_once(
+    setup: Setup, reopen: Callable[[], Setup], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with archiver.run("t", setup=setup, policy=ALWAYS) as run:
+        run.checkpoint(TALK)
+    others: list[archiver.Run] = []
+
+    def overtaken(*said: Any) -> Any:
+        monkeypatch.undo()  # asked after the own claim: another copy resumes the run at this moment
+        others.append(opened(reopen(), "t"))
+        return ledger.merged(*said)
+
+    second = reopen()
+    monkeypatch.setattr(opening, "merged", overtaken)
+    with pytest.raises(StaleWriterError, match="taken over by somebody else while it was resumed"):
+        opened(second, "t")
+    assert others[0].checkpoint(TALK).status == "stored"
+    others[0].close()
+
+
+def test_the_time_of_all_sessions_counts(setup: Setup, reopen: Callable[[], Setup]) -> None:
+    with archiver.run("t", setup=setup, policy=ALWAYS) as run:
+        run.checkpoint(TALK)
+        first = run.spent.seconds
+    with archiver.run("t", setup=reopen(), policy=ALWAYS) as run:
+        before = run.spent.seconds
+        run.checkpoint(TALK)
+        assert 0 < before < run.spent.seconds
+        assert first < run.spent.seconds
+
+
+def test_a_checkpoint_is_not_older_than_its_run_though_the_clock_went_back() -> None:
+    later = datetime.now(UTC) + timedelta(days=1)
+    made = State(run_id="t", task_id="t", created_at=later).maker(())()
+    assert made.checkpoint_at == made.created_at == later
+
+
+def test_a_ticket_waits_for_what_is_asked() -> None:
+    ticket = archiver.Ticket("waiting", "a test")
+    assert not ticket.wait(0)
+    ticket.settle("spooled", seq=3)
+    assert ticket.wait(0)
+    assert not ticket.wait(0, stored=True)
+    ticket.settle("stored")
+    assert ticket.wait(0, stored=True)
+    assert ticket.seq == 3
