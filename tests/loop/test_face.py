@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -474,6 +475,8 @@ def test_a_ticket_waits_for_what_is_asked() -> None:
     ticket.settle("spooled", seq=3)
     assert ticket.wait(0)
     assert not ticket.wait(0, stored=True)
-    ticket.settle("stored")
-    assert ticket.wait(0, stored=True)
+    later = threading.Timer(0.05, ticket.settle, ("stored",))
+    later.start()
+    assert ticket.wait(30, stored=True)
+    later.join()
     assert ticket.seq == 3
