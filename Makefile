@@ -43,6 +43,7 @@ check: $(VENV)/.installed  ## format, lint, types, import contracts, schemas
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tests/generate_schemas.py --check
+	$(BIN)/python tests/generate_terraform.py --check
 
 unit: $(VENV)/.installed .ministack/.installed .harness/.installed  ## unit, contract, property and end-to-end tests
 	ARCHIVER_CLAUDE_CLI=$(CURDIR)/.harness/node_modules/.bin/claude $(BIN)/pytest -n auto -m "not soak"

@@ -34,7 +34,7 @@ from archiver.errors import (
     StaleWriterError,
     UsageError,
 )
-from archiver.model import Checkpoint, Receipt, Record, Sizes, Transcript
+from archiver.model import Checkpoint, Receipt, Record, Sizes, SourceRef, Transcript
 from archiver.position import Position
 from archiver.progress import Progress, Silent
 from archiver.record_of import record_of
@@ -76,6 +76,8 @@ class Options:
     """The number it has to follow, for one that is made of what was newest then."""
     watch: tuple[str, ...] = ()
     """Resources whose version is remembered, besides those of the settings."""
+    made_of: SourceRef | None = None
+    """The finished run on disk that it is made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,7 @@ class Prepared:
     """Bytes of the transcript as it was found."""
     redactor: Redactor
     setup: Setup
+    made_of: SourceRef | None = None
 
     def new_name(self) -> str:
         """A name for the bundle that nothing has had before."""
@@ -121,6 +124,7 @@ class Prepared:
             missing=sealed.missing,
             recorded_at=recorded_at,
             software=f"checkpoint-archiver {__version__}",
+            source=self.made_of,
         )
 
     def archived(self, record: Record, unfinished: Iterable[str] = ()) -> Archived:
@@ -207,7 +211,8 @@ def prepare(
         # Once more, with what the last scan found: the record repeats texts of the checkpoint.
         settled = redactor.settled(compacted.checkpoint).value
         _check_ids(settled, found)
-        yield Prepared(sealed, settled, found, compacted.report, tuple(dropped), total, redactor, setup)
+        report, made_of = compacted.report, options.made_of
+        yield Prepared(sealed, settled, found, report, tuple(dropped), total, redactor, setup, made_of)
 
 
 @telemetry.span("archiver.save.store")

@@ -139,6 +139,22 @@ class RunFinishedError(RefusedError):
     """A run that has succeeded does nothing new under its id."""
 
 
+class RunHeldError(RefusedError):
+    """The run is on hold, so nothing of it may be removed."""
+
+
+class SweepRunningError(RefusedError):
+    """Another sweep of the same store is at work on this machine; `pid` is its process, 0 where unknown."""
+
+    def __init__(self, message: str, *, pid: int = 0, remedy: str | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.pid = pid
+
+
+class UnsafeLifecycleError(RefusedError):
+    """Rules of the bucket delete what is promised to be there longer."""
+
+
 class BundleTooOldError(RefusedError):
     """A record may only commit a bundle put less than 24 hours ago."""
 
@@ -354,6 +370,14 @@ class NoSuchRunError(ArchiverError):
     """The store has no run, or no checkpoint of it, by that name."""
 
     exit_code = 9
+
+
+class RunErasedError(NoSuchRunError):
+    """An administrator has erased the run, every version of it; only a signed tombstone is left."""
+
+
+class BundleRemovedError(NoSuchRunError):
+    """An administrator has removed the bundles of the run, and signed why."""
 
 
 class BundleExpiredError(NoSuchRunError):

@@ -26,6 +26,7 @@ from archiver.errors import (
 )
 from archiver.model import utc_text
 from archiver.model.note import NOTE_FORMAT, Note, Rekeyed
+from archiver.retention import Standing
 
 if TYPE_CHECKING:
     from archiver.age import Identity, Recipient
@@ -151,6 +152,16 @@ class Notes:
     def of(self, run: str) -> Iterator[Believed]:
         """The notes of the run that are to be believed, the newest first."""
         return (one.believed for one in self.examined(run) if one.believed is not None)
+
+    def standing(self, run: str) -> Standing:
+        """How long the run is kept, by what its believed notes say."""
+        newest: dict[str, datetime] = {}
+        for one in self.of(run):
+            newest.setdefault(one.note.kind, one.note.at)
+        held, released = newest.get("hold"), newest.get("release")
+        if held is not None and released is not None and released > held:
+            held = None
+        return Standing(held, newest.get("merged"), newest.get("remove"), newest.get("erase"))
 
     def explains(self, run: str, name: str, seal: signed.Seal) -> Believed | None:
         """The newest note that says that this payload under this name got the header it has."""

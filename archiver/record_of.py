@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from archiver import retention
 from archiver.model.checkpoint import Checkpoint
 from archiver.model.receipt import Receipt
-from archiver.model.record import BundleRef, EffectCounts, PlanCounts, Record, Sizes
+from archiver.model.record import BundleRef, EffectCounts, PlanCounts, Record, Sizes, SourceRef
 from archiver.redact import contains_placeholder
 from archiver.safetext import shorten
 
@@ -35,6 +35,7 @@ def record_of(
     missing: tuple[str, ...] = (),
     recorded_at: datetime,
     software: str,
+    source: SourceRef | None = None,
 ) -> Record:
     """The record for a redacted checkpoint whose bundle is sealed to `recipients`, not to those `missing`."""
     findings: Counter[str] = Counter()
@@ -75,6 +76,7 @@ def record_of(
         recipients=recipients,
         missing_recipients=missing,
         bundle=bundle,
+        source=source,
         previous=place.previous,
         software=software,
     )

@@ -15,6 +15,7 @@ from archiver.model.effect_entry import EffectEntry
 from archiver.model.export import Export
 from archiver.model.manifest import Manifest
 from archiver.model.report import RestoreReport
+from archiver.model.run_manifest import RunManifest
 
 FOLDER = Path(__file__).parent.parent / "schemas" / "v2"
 MODELS: dict[str, type[BaseModel]] = {
@@ -28,6 +29,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "receipt": Receipt,
     "record": Record,
     "report": RestoreReport,
+    "run-manifest": RunManifest,
 }
 
 

@@ -128,7 +128,10 @@ def test_every_key_can_be_set_by_its_variable(monkeypatch: pytest.MonkeyPatch) -
         "freshness.credentials": "env:A,aws:", "freshness.model": "m", "freshness.prompt_file": "/p",
         "freshness.tools_file": "/t", "run.profile": "async", "run.floor": "1s", "run.floor_calls": "3",
         "run.ring": "9", "run.patience": "2s", "run.queue": "4", "run.spool": "/s",
-        "run.spool_limit": "1MiB",
+        "run.spool_limit": "1MiB", "retention.sweeper": "true", "retention.intermediate": "9d",
+        "retention.success": "31d", "retention.failure": "181d", "retention.live": "181d",
+        "retention.record": "401d", "sweep.sources": '[{"kind": "codex"}]', "sweep.idle": "1h",
+        "sweep.every": "1m", "sweep.parallel": "4", "sweep.state": "/s", "sweep.log": "/l",
     }  # fmt: skip
     assert {".".join(key) for key, _ in leaves()} == values.keys()
     plain = Settings().model_dump()

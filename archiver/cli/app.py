@@ -16,23 +16,31 @@ from archiver.cli.audit import audit_list, audit_verify
 from archiver.cli.check import check
 from archiver.cli.doctor import doctor
 from archiver.cli.drill import drill
+from archiver.cli.erase import erase
+from archiver.cli.expire import expire
 from archiver.cli.export import export
 from archiver.cli.find_credential import find_credential
+from archiver.cli.hold import hold
+from archiver.cli.hook import hook_claude_code
 from archiver.cli.init import init
 from archiver.cli.keygen import keygen
+from archiver.cli.lifecycle import lifecycle_apply, lifecycle_check, lifecycle_show
 from archiver.cli.list_runs import list_runs
 from archiver.cli.migrate import migrate
 from archiver.cli.options import VersionOption, use_config
 from archiver.cli.recipients import recipients_list
 from archiver.cli.redact import redact
 from archiver.cli.rekey import rekey
+from archiver.cli.release import release
 from archiver.cli.repair import repair
 from archiver.cli.restore import restore
+from archiver.cli.rm import rm
 from archiver.cli.rules import rules_check, rules_list, rules_test
 from archiver.cli.scan import scan
 from archiver.cli.schema import schema
 from archiver.cli.show import show
 from archiver.cli.stats import stats
+from archiver.cli.sweep import sweep
 from archiver.cli.sync import sync
 from archiver.cli.verify import verify
 from archiver.cli.witness import witness_forget, witness_list
@@ -40,6 +48,8 @@ from archiver.errors import UsageError
 
 GROUPS = {
     "audit": "Who opened, restored and rekeyed what; plain `audit` is `audit list`.",
+    "hook": "Have harnesses save their sessions by themselves.",
+    "lifecycle": "What the rules of a bucket let expire, and when.",
     "recipients": "Who can open what is saved.",
     "rules": "What redaction looks for.",
     "witness": "What was seen of runs before, remembered outside their store.",
@@ -54,7 +64,17 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "show": show,
     "restore": restore,
     "verify": verify,
+    "sweep": sweep,
     "sync": sync,
+    "hook claude-code": hook_claude_code,
+    "hold": hold,
+    "release": release,
+    "rm": rm,
+    "erase": erase,
+    "expire": expire,
+    "lifecycle show": lifecycle_show,
+    "lifecycle check": lifecycle_check,
+    "lifecycle apply": lifecycle_apply,
     "stats": stats,
     "check": check,
     "repair": repair,

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from archiver.config import Settings
     from archiver.setup import Setup
 
-Outcome = Literal["running", "succeeded", "failed", "cancelled"]
-OUTCOMES = "running, succeeded, failed or cancelled"
+Outcome = Literal["running", "succeeded", "failed", "cancelled", "crashed"]
+OUTCOMES = "running, succeeded, failed, cancelled or crashed"
 
 
 def _version(asked: bool) -> None:

@@ -20,7 +20,14 @@ from pydantic_settings import SettingsError
 
 from archiver.config.homes import config_home
 from archiver.config.paths import absolute, is_file
-from archiver.config.settings import PATHS, PatternSettings, Settings, file_values, leaves
+from archiver.config.settings import (
+    PATHS,
+    PatternSettings,
+    Settings,
+    SourceSettings,
+    file_values,
+    leaves,
+)
 from archiver.errors import ConfigError
 
 FILE_NAME = "archiver.toml"
@@ -114,7 +121,16 @@ def _read(path: Path) -> dict[str, Any]:
         table = values.get(section)
         if isinstance(table, dict) and key in table:
             table[key] = _beside(path.parent, table[key])
+    _place_sources(path.parent, values.get("sweep"))
     return values
+
+
+def _place_sources(folder: Path, table: Any) -> None:
+    """The paths of sources lie in tables of their own."""
+    sources = table.get("sources") if isinstance(table, dict) else None
+    for source in sources if isinstance(sources, list) else ():
+        if isinstance(source, dict) and "path" in source:
+            source["path"] = _beside(folder, source["path"])
 
 
 def _beside(folder: Path, value: Any) -> Any:
@@ -172,7 +188,7 @@ def _explained(
     if first["type"] == "extra_forbidden":
         return ConfigError(f"{where}: there is no key {dotted!r}", remedy=_like(dotted, known | _sections()))
     message = first["msg"].removeprefix("Value error, ")
-    if field in PatternSettings.model_fields:
+    if field in PatternSettings.model_fields or field in SourceSettings.model_fields:
         dotted = f"{dotted}.{field}"
     return ConfigError(f"{where}: {dotted}: {message}", remedy=DOCUMENTATION)
 

@@ -85,7 +85,7 @@ class State:
             before=checkpoint.transcript.dialect,
             phase=checkpoint.phase,
             # The note of a run that died says how; it goes on with one of its own.
-            note="" if checkpoint.outcome in ("failed", "cancelled") else checkpoint.note,
+            note="" if checkpoint.outcome in ("failed", "cancelled", "crashed") else checkpoint.note,
             outcome="succeeded" if checkpoint.outcome == "succeeded" else "running",
             plan=checkpoint.plan,
             results={result.key: result for result in checkpoint.results},

@@ -32,6 +32,7 @@ from archiver.model.record import (
     Record,
     RetentionClass,
     Sizes,
+    SourceRef,
 )
 
 __all__ = [
@@ -63,6 +64,7 @@ __all__ = [
     "RetentionClass",
     "RuleFile",
     "Sizes",
+    "SourceRef",
     "Spend",
     "Step",
     "SubtaskResult",

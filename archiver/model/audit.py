@@ -15,8 +15,9 @@ MAX_WHY: Final = 500
 """Characters of each text that somebody typed."""
 
 Action = Literal[
-    "open", "restore", "refuse", "accept", "resolve", "claim", "session", "rekey", "export", "drill"
-]
+    "open", "restore", "refuse", "accept", "resolve", "claim", "session", "rekey", "export", "drill",
+    "hold", "release", "remove", "erase", "expire", "lifecycle",
+]  # fmt: skip
 """What this release writes down."""
 
 

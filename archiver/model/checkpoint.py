@@ -14,7 +14,8 @@ SCHEMA_VERSION: Final = 2
 MAX_PARTS: Final = 10_000
 """Native files of one transcript."""
 
-Outcome = Literal["running", "succeeded", "failed", "cancelled"]
+Outcome = Literal["running", "succeeded", "failed", "cancelled", "crashed"]
+"""How a run stands; `crashed` is one that ended without a word, as others found out later."""
 EffectStatus = Literal["proposed", "in_progress", "confirmed", "uncertain"]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]

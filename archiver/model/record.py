@@ -68,6 +68,15 @@ class Decision(Frozen):
     reason: str = ""
 
 
+class SourceRef(Frozen):
+    """Which finished run on disk a checkpoint was made of, so that the same content is saved once."""
+
+    kind: Annotated[str, Field(pattern=r"^[a-z][a-z-]{0,31}$")]
+    """The kind of source, such as `claude-code`."""
+    content: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+    """Keyed digest of the files as they were read; only the writer can compute it."""
+
+
 class Record(Frozen):
     """One link of a run's chain."""
 
@@ -107,6 +116,8 @@ class Record(Frozen):
     missing_recipients: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     """Fingerprints of those that bundle or record should have been sealed to too, while KMS was away."""
     bundle: BundleRef | None = None
+    source: SourceRef | None = None
+    """Of a checkpoint that was made of a finished run on disk."""
     decisions: tuple[Decision, ...] = ()
     """Of a claim: what a person said of effects whose outcome was not known."""
     previous: Digest | None = None
@@ -115,9 +126,9 @@ class Record(Frozen):
 
     @model_serializer(mode="wrap")
     def _without_what_is_rare(self, as_usual: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
-        """No decisions, and nobody missing, have one form, that of records made before there were any."""
+        """What is rare and absent has one form, that of records made before there was any of it."""
         document: dict[str, JsonValue] = as_usual(self)
-        for name in ("decisions", "missing_recipients"):
+        for name in ("decisions", "missing_recipients", "source"):
             if not getattr(self, name):
                 document.pop(name, None)
         return document

@@ -65,6 +65,9 @@ class SpoolReader:
     def create(self, name: str, body: Iterable[bytes], *, retention: RetentionClass) -> NoReturn:  # noqa: ARG002
         raise _read_only(name)
 
+    def class_of(self, name: str) -> None:
+        self._path(name)  # the spool has no tags
+
     def retag(self, name: str, retention: RetentionClass) -> NoReturn:  # noqa: ARG002
         raise _read_only(name)
 

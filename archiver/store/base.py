@@ -68,6 +68,9 @@ class ObjectStore(Protocol):
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         """Objects whose names start with `prefix`, sorted by name; tags may be missing."""
 
+    def class_of(self, name: str) -> RetentionClass | None:
+        """The class tag; None without one, or with one that is no class: such an object never expires."""
+
     def retag(self, name: str, retention: RetentionClass) -> None:
         """Change the class tag."""
 
@@ -118,3 +121,15 @@ class Versioned(Remote, Protocol):
 
     def read_version(self, name: str, version: str, *, limit: int) -> bytes:
         """A small version whole; `LimitExceededError` if it is larger than `limit` bytes."""
+
+    def class_of_version(self, name: str, version: str) -> RetentionClass | None:
+        """The class tag of that version: each has its own."""
+
+    def retag_version(self, name: str, version: str, retention: RetentionClass) -> None:
+        """Change the class tag of that version."""
+
+    def delete_version(self, name: str, version: str) -> None:
+        """Remove that version, or that marker, for good; nothing happens if it is not there.
+
+        `StoreDeniedError` where a lock protects it, or the caller may not.
+        """

@@ -49,6 +49,9 @@ class Decorated:
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         return self._call("list", lambda: self._inner.list(prefix))
 
+    def class_of(self, name: str) -> RetentionClass | None:
+        return self._call("class_of", lambda: self._inner.class_of(name))
+
     def retag(self, name: str, retention: RetentionClass) -> None:
         return self._call("retag", lambda: self._inner.retag(name, retention))
 
@@ -92,6 +95,15 @@ class DecoratedVersioned(DecoratedRemote):
 
     def read_version(self, name: str, version: str, *, limit: int) -> bytes:
         return self._call("read_version", lambda: self._versioned.read_version(name, version, limit=limit))
+
+    def class_of_version(self, name: str, version: str) -> RetentionClass | None:
+        return self._call("class_of_version", lambda: self._versioned.class_of_version(name, version))
+
+    def retag_version(self, name: str, version: str, retention: RetentionClass) -> None:
+        return self._call("retag_version", lambda: self._versioned.retag_version(name, version, retention))
+
+    def delete_version(self, name: str, version: str) -> None:
+        return self._call("delete_version", lambda: self._versioned.delete_version(name, version))
 
     @property
     def _versioned(self) -> Versioned:

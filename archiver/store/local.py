@@ -105,6 +105,10 @@ class LocalStore:
         path = "".join(f"{part}/" for part in folders)
         return self._walk(self._entries(path, start))
 
+    def class_of(self, name: str) -> RetentionClass | None:
+        """The class tag; None without one, or with one that is no class."""
+        return self.head(name).retention
+
     def retag(self, name: str, retention: RetentionClass) -> None:
         """Change the class tag, durably."""
         with self._place(name) as (folder, leaf), translated(name):

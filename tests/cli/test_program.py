@@ -31,7 +31,8 @@ EXIT_CODES = {
         "InvalidDocumentError",
         3: "RefusedError StaleCheckpointError StaleWriterError LimitExceededError AlreadyExistsError "
         "RedactionUnavailableError RedactedValueError AuditError WitnessError UntrustedWriterError "
-        "BundleTooOldError EffectNotRecordedError EffectDoneError RunFinishedError",
+        "BundleTooOldError EffectNotRecordedError EffectDoneError RunFinishedError RunHeldError "
+        "SweepRunningError UnsafeLifecycleError",
         4: "DamagedError MalformedTranscriptError ContainerError HeaderError HeaderMacError PayloadError "
         "SignatureError RecordError ChainError MissingRecordError RolledBackError ForkError "
         "BundleMissingError DigestMismatchError ContextMismatchError ArchiveFormatError WrappedKeyError "
@@ -42,7 +43,7 @@ EXIT_CODES = {
         7: "NeedsDecisionError BudgetExhaustedError",
         8: "StoreError StoreUnreachableError StoreMissingError StoreDeniedError StoreFullError "
         "ObjectNotFoundError ClockSkewError UnconfirmedError UnfencedStoreError",
-        9: "NoSuchRunError BundleExpiredError",
+        9: "NoSuchRunError BundleExpiredError BundleRemovedError RunErasedError",
     }.items()
     for name in names.split()
 }

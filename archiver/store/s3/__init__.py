@@ -104,14 +104,13 @@ class S3Store:
         """
         return listed(self._s3, prefix)
 
+    def class_of(self, name: str) -> RetentionClass | None:
+        """The class tag; None without one, or with one that is no class."""
+        return class_of(self._s3.tags(name))
+
     def retag(self, name: str, retention: RetentionClass) -> None:
         """Change the class tag; other tags stay where they may be read."""
-        tags: dict[str, str] = {}
-        with suppress(StoreDeniedError):
-            tags = self._s3.tags(name)
-        tags[CLASS_TAG] = retention
-        listed = [{"Key": key, "Value": value} for key, value in tags.items()]
-        self._s3.call("put_object_tagging", name, Tagging={"TagSet": listed})
+        self._retag(name, retention)
 
     def delete(self, name: str) -> None:
         """Remove the object; in a bucket with versions, hide it. Nothing happens if it is not there."""
@@ -151,6 +150,28 @@ class S3Store:
         with ObjectReader(self._s3, name, version=version) as reader:
             download.refuse_larger(info_of(name, reader.answer), limit)
             return reader.readall()
+
+    def class_of_version(self, name: str, version: str) -> RetentionClass | None:
+        """The class tag of that version."""
+        return class_of(self._s3.tags(name, version))
+
+    def retag_version(self, name: str, version: str, retention: RetentionClass) -> None:
+        """Change the class tag of that version; other tags stay where they may be read."""
+        self._retag(name, retention, version)
+
+    def delete_version(self, name: str, version: str) -> None:
+        """Remove that version, or that marker, for good; nothing happens if it is not there."""
+        with suppress(ObjectNotFoundError):
+            self._s3.call("delete_object", name, VersionId=version)
+
+    def _retag(self, name: str, retention: RetentionClass, version: str | None = None) -> None:
+        tags: dict[str, str] = {}
+        with suppress(StoreDeniedError):
+            tags = self._s3.tags(name, version)
+        tags[CLASS_TAG] = retention
+        listed = [{"Key": key, "Value": value} for key, value in tags.items()]
+        more = {} if version is None else {"VersionId": version}
+        self._s3.call("put_object_tagging", name, Tagging={"TagSet": listed}, **more)
 
     def abandoned_uploads(self, older_than: timedelta = ABANDONED) -> Iterator[Unfinished]:
         """Uploads below the store's prefix that began so long ago that nobody will finish them."""

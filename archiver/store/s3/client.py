@@ -77,9 +77,10 @@ class S3:
         """The call as an error names it."""
         return Request(operation, self.address.bucket, name, self.options.aws.endpoint_url)
 
-    def tags(self, name: str) -> dict[str, str]:
-        """All tags of the object."""
-        answer = self.call("get_object_tagging", name)
+    def tags(self, name: str, version: str | None = None) -> dict[str, str]:
+        """All tags of the object, or of that version of it."""
+        more = {} if version is None else {"VersionId": version}
+        answer = self.call("get_object_tagging", name, **more)
         with understood(f"object {name}"):
             return {str(tag["Key"]): str(tag["Value"]) for tag in answer.get("TagSet", [])}
 

@@ -1,0 +1,1 @@
+"""What has expired in a folder is removed: there no rule of a bucket does it."""

@@ -1,0 +1,1 @@
+"""Bring what waits in the spool into the store, run after run."""
