@@ -14,7 +14,7 @@ from archiver.errors import ArchiverError, BundleExpiredError, BundleMissingErro
 from archiver.model import utc_text
 from archiver.model.record import BundleRef, Record
 from archiver.notes import Notes
-from archiver.retention import Committed, Ending
+from archiver.retention import Committed, Ending, Standing
 from archiver.shellwords import run_word
 from archiver.store import ObjectVersion, Remote, Versioned
 
@@ -94,7 +94,15 @@ class Gone:
 
     @cached_property
     def _endings(self) -> dict[int, Ending | None]:
-        return retention.endings([self._committed(link) for link in self._links])
+        return retention.endings([self._committed(link) for link in self._links], self._standing)
+
+    @property
+    def _standing(self) -> Standing:
+        """Where notes cannot be read, the run may be on hold, and nothing of it counts as expired."""
+        try:
+            return self._notes.standing(self._links[0].record.run) if self._links else retention.NOTHING
+        except ArchiverError:
+            return Standing(held=retention.BEGINNING)
 
     def _committed(self, link: Entry) -> Committed:
         """A rewritten header makes an old record look new; the notes of administrators know better."""

@@ -10,7 +10,7 @@ what a checkpoint promises is the least that its bundle and the bundles it is ba
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
@@ -67,6 +67,8 @@ class Standing:
     """When its bundles were removed."""
     erased: datetime | None = None
     """When all of it was."""
+    released: datetime | None = None
+    """Since when it is not on hold any more; None where it was not released, or is held again."""
 
 
 NOTHING: Final = Standing()
@@ -78,6 +80,8 @@ class Committed:
 
     record: Record
     written: datetime
+    stored: datetime | None = None
+    """When the store got its bundle, as far as that was looked at: a bundle comes before its record."""
 
     @property
     def at(self) -> datetime:
@@ -97,16 +101,22 @@ def epochs(run: Sequence[Committed]) -> list[tuple[int, ...]]:
     """The checkpoints that have a bundle, by number, put together where one is based on another; in order."""
     groups: dict[int, list[int]] = {}
     for one in run:
-        if one.record.bundle is None:
-            continue
-        group = [one.record.seq]
-        for other in {
-            id(groups[base]): groups[base] for base in one.record.bundle.bases if base in groups
-        }.values():
+        if one.record.bundle is not None:
+            _join(groups, one.record.seq, one.record.bundle.bases)
+    return sorted({tuple(sorted(group)) for group in groups.values()})
+
+
+def _join(groups: dict[int, list[int]], seq: int, bases: Iterable[int]) -> list[int]:
+    """Put a bundle into the group of its bases, which become one; returns that."""
+    joined = list({id(groups[base]): groups[base] for base in bases if base in groups}.values())
+    group = max(joined, key=len, default=[])
+    for other in joined:
+        if other is not group:
             group += other
-        group.sort()
-        groups.update(dict.fromkeys(group, group))
-    return sorted({tuple(group) for group in groups.values()})
+            groups.update(dict.fromkeys(other, group))
+    group.append(seq)
+    groups[seq] = group
+    return group
 
 
 def classes(
@@ -116,9 +126,12 @@ def classes(
 
     The records are given in the order of their numbers. What was created `live` becomes `intermediate` when
     the whole epoch is superseded, beyond the newest `keep` bundles; what is left of a run that has ended gets
-    the class of its outcome. A merged run goes to the short clock, `success`. Nothing on hold is shortened.
+    the class of its outcome. A merged run goes to the short clock, `success`, unless it goes on. What another
+    bundle needs is kept as long as that one. On hold all is.
     """
     with_bundle = [one for one in run if one.record.bundle is not None]
+    if standing.held is not None:
+        return dict.fromkeys((one.record.seq for one in with_bundle), "hold")
     newest = {one.record.seq for one in with_bundle[-max(keep, 1) :]}
     outcome = run[-1].record.outcome if run else "running"
     old = {seq for epoch in epochs(run) if not newest.intersection(epoch) for seq in epoch}
@@ -126,13 +139,21 @@ def classes(
     for one in with_bundle:
         seq, created = one.record.seq, one.record.retention
         found[seq] = created
-        if standing.held is not None:
-            found[seq] = "hold"
-        elif created == "live":
+        if created == "live":
             found[seq] = "intermediate" if seq in old else class_of(outcome)
-        if standing.merged is not None and found[seq] in ("live", "failure"):
+        if standing.merged is not None and outcome != "running" and found[seq] in ("live", "failure"):
             found[seq] = "success"
+    for one in reversed(with_bundle):
+        for base in one.record.bundle.bases if one.record.bundle else ():
+            if base in found and is_shorter(found[base], found[one.record.seq]):
+                found[base] = found[one.record.seq]
     return found
+
+
+def is_shorter(one: RetentionClass, other: RetentionClass) -> bool:
+    """Whether objects of one class are kept less long than those of the other."""
+    ours, theirs = DAYS[one], DAYS[other]
+    return ours is not None and (theirs is None or ours < theirs)
 
 
 def promised(
@@ -143,13 +164,15 @@ def promised(
     """Until when each checkpoint can be restored at least, by number; None without end.
 
     `having` is the class that each bundle has. A bundle that needs others is good for no longer than they.
+    Age counts from when the store got the bundle, where that is known.
     """
     found: dict[int, datetime | None] = {}
     for one in run:
         bundle, seq = one.record.bundle, one.record.seq
         if bundle is None:
             continue
-        end = _end(one, having.get(seq, one.record.retention), days)
+        since = one.at if one.stored is None else min(one.at, one.stored)
+        end = _end(since, having.get(seq, one.record.retention), days)
         ends = [end.at if end else None, *(found.get(base) for base in bundle.bases if base in found)]
         found[seq] = min((at for at in ends if at is not None), default=None)
     return found
@@ -159,19 +182,18 @@ def endings(run: Sequence[Committed], standing: Standing = NOTHING) -> dict[int,
     """For each checkpoint of a run, by number, the earliest time at which its bundle may be gone, or None.
 
     The records are given in the order of their numbers, the last of them the newest. The class at creation
-    counts, and for one that was created `live` also what it may be shortened to since: the final class of its
-    outcome or of the run's, and `intermediate` from the time on at which its whole epoch was superseded; for
-    one of a merged run, `success` from then on. Where a base may be gone, what needs it may be too. Nothing
-    that had not expired when a hold began may go.
+    counts, and for one that was created `live` also what it may have been shortened to since: the class of
+    an outcome that the run had from then on, and `intermediate` from the time on at which its epoch, as far
+    as it was there by then, was superseded; for one of a merged run, `success` from then on. Where a base may
+    be gone, what needs it may be too. Nothing that had not expired when a hold began may go.
     """
-    superseded = _superseded(run)
-    outcome = run[-1].record.outcome if run else "running"
+    superseded, outcomes = _superseded(run), _outcomes(run)
     found: dict[int, Ending | None] = {}
-    for one in run:
+    for place, one in enumerate(run):
         bundle, seq = one.record.bundle, one.record.seq
         if bundle is None:
             continue
-        own = _first(_possible(one, outcome, superseded.get(seq), standing))
+        own = _first(_possible(one, outcomes[place], superseded.get(seq), standing))
         bases = [found[base] for base in bundle.bases if base in found]
         found[seq] = _first(iter((own, *bases)))
     if standing.held is None:
@@ -179,40 +201,52 @@ def endings(run: Sequence[Committed], standing: Standing = NOTHING) -> dict[int,
     return {seq: end if end and end.at <= standing.held else None for seq, end in found.items()}
 
 
-def earliest_end(one: Committed, later: Sequence[Committed]) -> Ending | None:
-    """The earliest time at which the bundle of a record may be gone, by the records after it; None: never."""
-    return endings((one, *later)).get(one.record.seq)
-
-
-def expired_since(one: Committed, later: Sequence[Committed], now: datetime) -> Ending | None:
-    """How a bundle that is gone has expired; None if it may not be gone at `now`: then it is damage."""
-    end = earliest_end(one, later)
-    return end if end is not None and end.at <= now else None
-
-
 def _superseded(run: Sequence[Committed]) -> dict[int, datetime]:
-    """When the first bundle after the whole epoch of each was committed; the last epoch is not in."""
-    bundles = {one.record.seq: one for one in run if one.record.bundle is not None}
+    """When a bundle outside the epoch of each was committed after it; the last epoch is not in.
+
+    An epoch may grow afterwards: what it was by then is what could be shortened.
+    """
+    groups: dict[int, list[int]] = {}
+    waiting: set[int] = set()
     found: dict[int, datetime] = {}
-    for epoch in epochs(run):
-        after = next((one for seq, one in bundles.items() if seq > epoch[-1]), None)
-        if after is not None:
-            found.update(dict.fromkeys(epoch, after.at))
+    for one in run:
+        if one.record.bundle is None:
+            continue
+        group = _join(groups, one.record.seq, one.record.bundle.bases)
+        passed = waiting.difference(group)
+        found.update(dict.fromkeys(passed, one.at))
+        waiting = (waiting - passed) | {one.record.seq}
+    return found
+
+
+def _outcomes(run: Sequence[Committed]) -> list[dict[RetentionClass, datetime]]:
+    """For each record, since when the run had outcomes of each class, from that record on."""
+    found: list[dict[RetentionClass, datetime]] = []
+    since: dict[RetentionClass, datetime] = {}
+    for one in reversed(run):
+        retention = class_of(one.record.outcome)
+        if retention not in since or one.at < since[retention]:
+            since = {**since, retention: one.at}
+        found.append(since)
+    found.reverse()
     return found
 
 
 def _possible(
-    one: Committed, outcome: Outcome, superseded: datetime | None, standing: Standing
+    one: Committed,
+    outcomes: Mapping[RetentionClass, datetime],
+    superseded: datetime | None,
+    standing: Standing,
 ) -> Iterator[Ending | None]:
     created = one.record.retention
-    yield _end(one, created)
+    yield _end(one.at, created)
     if created == "live":
-        yield _end(one, class_of(one.record.outcome))
-        yield _end(one, class_of(outcome))
+        for retention, since in outcomes.items():
+            yield _not_before(since, _end(one.at, retention))
         if superseded is not None:
-            yield _not_before(superseded, _end(one, "intermediate"))
+            yield _not_before(superseded, _end(one.at, "intermediate"))
     if standing.merged is not None and created in ("live", "failure"):
-        yield _not_before(standing.merged, _end(one, "success"))
+        yield _not_before(standing.merged, _end(one.at, "success"))
 
 
 def _not_before(at: datetime, end: Ending | None) -> Ending | None:
@@ -220,12 +254,12 @@ def _not_before(at: datetime, end: Ending | None) -> Ending | None:
 
 
 def _end(
-    one: Committed, retention: RetentionClass, days: Mapping[RetentionClass, int | None] = DAYS
+    since: datetime, retention: RetentionClass, days: Mapping[RetentionClass, int | None] = DAYS
 ) -> Ending | None:
     count = days[retention]
     try:
         return (
-            None if count is None or one.at < BEGINNING else Ending(one.at + timedelta(days=count), retention)
+            None if count is None or since < BEGINNING else Ending(since + timedelta(days=count), retention)
         )
     except OverflowError:
         return None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from archiver.model.record import BundleRef, Record
-from archiver.retention import DAYS, Committed, Ending, earliest_end, endings, expired_since
+from archiver.retention import DAYS, Committed, Ending, endings
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -45,6 +46,10 @@ def committed(seq: int, at: datetime = START, written: datetime | None = None, *
     if known.get("kind", "checkpoint") != "checkpoint":
         known["bundle"] = None
     return Committed(Record(**known), written or at)
+
+
+def earliest_end(one: Committed, later: Sequence[Committed]) -> Ending | None:
+    return endings((one, *later)).get(one.record.seq)
 
 
 def days(end: Ending | None) -> float | None:
@@ -118,7 +123,6 @@ def test_a_time_at_the_end_of_all_times_never_ends(which: str) -> None:
     last = datetime.max.replace(tzinfo=UTC)
     one = committed(1, last) if which == "recorded_at" else committed(1, START, written=last)
     assert earliest_end(one, ()) is None
-    assert expired_since(one, (), last) is None
     assert days(earliest_end(committed(1), [committed(2, last)])) == 180
 
 
@@ -132,15 +136,7 @@ def test_what_needs_a_bundle_may_be_gone_when_that_one_may() -> None:
     found = endings(run)
     assert [days(found[seq]) for seq in (1, 2, 3, 4)] == [8, 8, 8, 183]
     held = endings([committed(1), committed(2, START + DAY, retention="hold", bases=(1,))])
-    assert held == {1: None, 2: None}
-
-
-def test_expired_means_that_the_time_is_past() -> None:
-    one = committed(1, retention="intermediate")
-    assert expired_since(one, (), START + 8 * DAY - timedelta(microseconds=1)) is None
-    end = expired_since(one, (), START + 8 * DAY)
-    assert end == Ending(START + 8 * DAY, "intermediate")
-    assert expired_since(committed(1, retention="hold"), (), START + 10**4 * DAY) is None
+    assert held == {1: Ending(START + 180 * DAY, "live"), 2: Ending(START + 180 * DAY, "live")}
 
 
 def test_records_without_bundles_have_no_ending() -> None:
