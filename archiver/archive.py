@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -32,6 +32,7 @@ from archiver.errors import (
     AlreadyExistsError,
     RefusedError,
     StaleWriterError,
+    StoreDeniedError,
     UsageError,
 )
 from archiver.model import Checkpoint, Receipt, Record, Sizes, SourceRef, Transcript
@@ -142,18 +143,25 @@ def archive(
     options: Options = Options(),
     progress: Progress | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    find: Callable[[str], Position] | None = None,
+    ready: Callable[[Prepared], None] = lambda _: None,
 ) -> Archived:
     """Save one checkpoint and commit it under the run's next number.
 
-    Raises `StaleWriterError` when another writer commits that number first; of any failure or crash before
-    the record nothing is seen, and the previous checkpoint stays.
+    `find` gives the place of a run where the caller knows more of it than its id; `ready` is asked right
+    before anything is put, and what either raises is raised. Raises `StaleWriterError` when another writer
+    commits that number first; of any failure or crash before the record nothing is seen, and the previous
+    checkpoint stays.
     """
-    place, began = partial(_position, source, options, setup), time.monotonic()
+    place = partial(_position, source, options, setup, find or partial(position.find, setup=setup))
+    began = time.monotonic()
     with prepare(source, setup, place, options=options, progress=progress, now=now) as prepared:
         run, sealed = prepared.place.run, prepared.sealed
         (progress or Silent()).stage("store", sealed.size)
-        stored = sum(info.size for info in setup.store.list(layout.bundles_prefix(run)))
-        setup.settings.limits.check_run(run, stored + sealed.size)
+        with suppress(StoreDeniedError):  # a role that may only create cannot add up what is there
+            stored = sum(info.size for info in setup.store.list(layout.bundles_prefix(run)))
+            setup.settings.limits.check_run(run, stored + sealed.size)
+        ready(prepared)
         done = put(prepared, setup, now=now)
     measure(done.record, time.monotonic() - began, "store")
     return done
@@ -233,14 +241,20 @@ def _read(source: Source, options: Options) -> tuple[Transcript, int, list[Dropp
     return reading.transcript, reading.total_bytes, reading.dropped
 
 
-def _position(source: Source, options: Options, setup: Setup, transcript: Transcript) -> Position:
+def _position(
+    source: Source,
+    options: Options,
+    setup: Setup,
+    find: Callable[[str], Position],
+    transcript: Transcript,
+) -> Position:
     """The run's next number; an id that holds a credential is replaced before anything is named after it."""
     given = options.given
     found = source.checkpoint.run_id if source.checkpoint else describe.run_id_of(transcript, source.paths)
     key = new_key()
     run = setup.redactor(key).text(found if given.run_id is None else given.run_id)
     layout.encode_run(run)
-    place = position.find(run, setup)
+    place = find(run)
     if options.after is not None and place.seq != options.after + 1:
         raise StaleWriterError(
             f"run {place.run} has gone on meanwhile: record {place.seq - 1} came after {options.after}",

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from archiver import age, layout, pack, rollback
-from archiver.catalog import Catalog
+from archiver import age, layout, noting, pack, rollback
+from archiver.catalog import Catalog, Entry
 from archiver.errors import (
     DigestMismatchError,
     InvalidNameError,
     LimitExceededError,
     MissingRecordError,
     ObjectNotFoundError,
+    RunErasedError,
     StaleWriterError,
+    StoreDeniedError,
+    UnconfirmedError,
 )
 from archiver.model.record import BundleRef, Record
 from archiver.shellwords import command
@@ -37,9 +41,16 @@ class Position:
     """The run's key for placeholders; empty when no bundle holds one (any more)."""
 
 
-def find(run: str, setup: Setup, *, anyone: bool = False) -> Position:
+def find(
+    run: str,
+    setup: Setup,
+    *,
+    anyone: bool = False,
+    seen: Callable[[Catalog, Entry], None] = lambda _catalog, _head: None,
+) -> Position:
     """Read the head of the run, and from its newest bundle the redaction key.
 
+    `seen` is shown the newest record of an own run before any bundle is asked for, and may raise.
     Raises `StaleWriterError` where another key than the own has written it, unless it may be `anyone`'s: for
     those who write nothing. Raises `RolledBackError` or `ForkError` where the store is not as far as the
     witness has seen it: what came next would use a number again.
@@ -47,6 +58,7 @@ def find(run: str, setup: Setup, *, anyone: bool = False) -> Position:
     sight = rollback.look(run, setup)
     catalog = Catalog(setup)
     head = catalog.head(run)
+    _refuse_erased(run, catalog, head)
     sight.demand(head, catalog, datetime.now(UTC))
     if head is None:
         return Position(run)
@@ -58,7 +70,49 @@ def find(run: str, setup: Setup, *, anyone: bool = False) -> Position:
             f"`{command('archiver restore', run, ('--claim', *setup.session.words()))}` takes the run over, "
             "if its writer has ended",
         )
+    seen(catalog, head)
     return after(head.record, head.sha256, setup)
+
+
+def _refuse_erased(run: str, catalog: Catalog, head: Entry | None) -> None:
+    """`RunErasedError` for a run that was erased; also for one with notes that cannot be read and no record.
+
+    A writer need not be able to read notes, or to know who may sign them: then a person has to look.
+    """
+    noting.refuse_erased(run, catalog.notes)
+    if head is not None:
+        return
+    try:
+        doubted = noting.doubted(run, catalog.notes)
+    except StoreDeniedError as error:
+        doubted = (str(error),)
+    if doubted:
+        raise RunErasedError(
+            f"run {run} has notes of administrators and no record, so it was erased as it seems, and what "
+            f"they say is not known here: {doubted[0]}",
+            remedy=f"have somebody look who may read them (`{command('archiver verify', run)}`), or use another "
+            "run id",
+        )
+
+
+def unread(run: str, setup: Setup, last: Record | None, sha256: str) -> Position:
+    """The same for a role that can read nothing back: the place after the record that it committed last.
+
+    Nothing is opened. `UnconfirmedError` where the store, if it may be listed, or the witness has a number
+    after that record's: what lies there cannot be told.
+    """
+    newest = last.seq if last is not None else 0
+    sight = rollback.look(run, setup)
+    there = sight.seen.seq if sight.seen is not None else 0
+    with suppress(StoreDeniedError):
+        there = max(there, *Catalog(setup).numbers(run), 0)
+    if there > newest:
+        raise UnconfirmedError(
+            f"run {run} has record {there}, which this role cannot read, and nothing here remembers what it "
+            "was made of",
+            remedy="have the run archived by somebody who may read the store; nothing was uploaded",
+        )
+    return Position(run, newest + 1, sha256 or None, last)
 
 
 def after(record: Record, sha256: str, setup: Setup) -> Position:
