@@ -93,8 +93,8 @@ def archive(
     from archiver import archive as room
     from archiver.cli import output
     from archiver.cli.progress import shown
-    from archiver.cli.sessions import newest_session
     from archiver.config.paths import current_folder
+    from archiver.sources.newest import newest_session
 
     _refuse_empty(run_id, task)
     files = _files(paths) if paths else (newest_session(current_folder()),)

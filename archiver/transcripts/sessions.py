@@ -55,7 +55,7 @@ def _one_path(path: Path) -> list[Found]:
     if _is_folder(path):
         path = _only_session(path)
     main = Found(safe_name(path.name), FileSource.of(path))
-    sessions = _session_ids(main.source)
+    sessions = session_ids(main.source)
     if sessions is None:
         return [main]
     return [main, *_agents(path, sessions)]
@@ -95,7 +95,7 @@ def _is_session(path: Path) -> bool:
         return False
 
 
-def _session_ids(source: FileSource) -> set[str] | None:
+def session_ids(source: FileSource) -> set[str] | None:
     """The session ids that the first lines state; None when it is not a Claude Code file."""
     name, values = _dialect_of(source)
     if name != CLAUDE_CODE:
@@ -121,7 +121,7 @@ def _agents(session: Path, ids: set[str]) -> Iterator[Found]:
             yield Found(safe_name(f"{name}/{_FOLDER}/{path.name}"), FileSource.of(path, follow=False))
     for path in _agent_files(session.parent):
         source = FileSource.of(path, follow=False)
-        if ids & (_session_ids(source) or set()):
+        if ids & (session_ids(source) or set()):
             yield Found(safe_name(path.name), source)
 
 

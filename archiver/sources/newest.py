@@ -12,9 +12,9 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from archiver.cli import rollouts
-from archiver.config.paths import absolute, home, lookup
+from archiver.config.paths import lookup
 from archiver.errors import InputNotFoundError
+from archiver.sources import places, rollouts
 
 _MAX_SLUG = 200
 """Longer slugs are cut there and followed by `-` and a hash."""
@@ -23,13 +23,13 @@ _MAX_SLUG = 200
 def newest_session(folder: Path) -> Path:
     """The newest session file of Claude Code or Codex for `folder`; `InputNotFoundError` if there is none."""
     spellings = _spellings(folder)
-    places = list(_places(spellings))
+    folders = list(_folders(spellings))
     written, _, session = max(
-        (found for place in places for found in _sessions(place)), default=(0, "", None)
+        (found for place in folders for found in _sessions(place)), default=(0, "", None)
     )
     newest = rollouts.newest_rollout(spellings, written) or session
     if newest is None:
-        looked = ", ".join(map(str, (*places, rollouts.place())))
+        looked = ", ".join(map(str, (*folders, places.codex_sessions())))
         raise InputNotFoundError(
             f"there is no Claude Code session and no Codex session of {folder} (looked in {looked})",
             remedy="name a transcript: `archiver archive PATH`",
@@ -46,9 +46,7 @@ def _sessions(place: Path) -> Iterator[tuple[int, str, Path]]:
     except OSError as error:
         raise _unreadable(place, error) from error
     for name in names:
-        if not name.endswith(".jsonl") or name.startswith((".", "agent-")):
-            continue
-        status = lookup(place / name)
+        status = lookup(place / name) if places.is_session(name) else None
         if status is not None and stat.S_ISREG(status.st_mode) and status.st_size > 0:
             yield status.st_mtime_ns, name, place / name
 
@@ -62,9 +60,8 @@ def _spellings(folder: Path) -> list[str]:
     return list(seen)
 
 
-def _places(spellings: list[str]) -> Iterator[Path]:
-    configured = os.environ.get("CLAUDE_CONFIG_DIR")
-    projects = (absolute(configured) if configured else home() / ".claude") / "projects"
+def _folders(spellings: list[str]) -> Iterator[Path]:
+    projects = places.claude_projects()
     for slug in dict.fromkeys(re.sub(r"[^A-Za-z0-9]", "-", path) for path in spellings):
         if len(slug) <= _MAX_SLUG:
             yield projects / slug

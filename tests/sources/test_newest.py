@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from archiver.cli.sessions import newest_session
 from archiver.errors import InputNotFoundError
+from archiver.sources.newest import newest_session
 
 
 def session(folder: Path, name: str, age: int, text: str = "{}\n") -> Path:

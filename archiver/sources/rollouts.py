@@ -1,34 +1,27 @@
-"""The sessions of Codex that were started in a folder.
+"""The sessions of Codex that were started in a folder, and what the first line of each says.
 
-Codex keeps them all in `<CODEX_HOME>/sessions/<year>/<month>/<day>/rollout-<time>-<session>.jsonl`; the first
-line of each says in which folder it was started.
+Codex keeps them by date, whatever folder they were started in; the first line names that, and the session.
 """
 
 from __future__ import annotations
 
-import os
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from archiver import jsonio
-from archiver.config.paths import absolute, home, lookup
+from archiver.config.paths import lookup
 from archiver.errors import InputNotFoundError
+from archiver.sources import places
 
 _LONGEST_HEAD: Final = 1 << 20
 """Bytes of a first line, which holds the instructions of the model as well."""
 
 
-def place() -> Path:
-    """Where Codex keeps its sessions."""
-    configured = os.environ.get("CODEX_HOME")
-    return (absolute(configured) if configured else home() / ".codex") / "sessions"
-
-
 def newest_rollout(folders: Collection[str], since: int) -> Path | None:
     """The newest session of one of `folders` that was written after `since` (ns); sub-agents' are none."""
-    found = sorted(_rollouts(place(), since), reverse=True)
+    found = sorted(_rollouts(places.codex_sessions(), since), reverse=True)
     return next((path for _, _, path in found if _started_in(path) in folders), None)
 
 
@@ -38,7 +31,7 @@ def _rollouts(root: Path, since: int) -> Iterator[tuple[int, str, Path]]:
         for month in _numbered(year):
             for day in _numbered(month):
                 for path in _listing(day):
-                    if path.name.startswith("rollout-") and path.name.endswith(".jsonl"):
+                    if places.is_rollout(path.name):
                         status = lookup(path)
                         if status is not None and stat.S_ISREG(status.st_mode) and status.st_mtime_ns > since:
                             yield status.st_mtime_ns, path.name, path
@@ -61,19 +54,23 @@ def _listing(folder: Path) -> list[Path]:
 
 
 def _started_in(path: Path) -> str | None:
-    head = _head(path)
-    payload = head.get("payload") if isinstance(head, dict) and head.get("type") == "session_meta" else None
-    if not isinstance(payload, dict) or payload.get("thread_source") == "subagent":
-        return None
-    source, folder = payload.get("source"), payload.get("cwd")
-    side = isinstance(source, dict) and "subagent" in source
-    return folder if isinstance(folder, str) and not side else None
+    payload = head(path)
+    folder = payload.get("cwd")
+    return folder if isinstance(folder, str) and not is_side(payload) else None
 
 
-def _head(path: Path) -> Any:
-    """The value of a file's first line; None where there is none to be read."""
+def is_side(payload: Mapping[str, Any]) -> bool:
+    """Whether a session's head is that of a sub-agent."""
+    source = payload.get("source")
+    return payload.get("thread_source") == "subagent" or (isinstance(source, dict) and "subagent" in source)
+
+
+def head(path: Path) -> dict[str, Any]:
+    """What the first line of a session states of it; empty where it states nothing, or cannot be read."""
     try:
         with path.open("rb") as file:
-            return jsonio.loads(file.readline(_LONGEST_HEAD))
+            line = jsonio.loads(file.readline(_LONGEST_HEAD))
     except (OSError, ValueError):
-        return None
+        return {}
+    payload = line.get("payload") if isinstance(line, dict) and line.get("type") == "session_meta" else None
+    return payload if isinstance(payload, dict) else {}
