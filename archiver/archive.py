@@ -24,6 +24,7 @@ from archiver import (
     position,
     records,
     retention,
+    tagging,
     telemetry,
 )
 from archiver.compact import CompactOptions, CompactReport, Summarise, compact
@@ -145,13 +146,15 @@ def archive(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     find: Callable[[str], Position] | None = None,
     ready: Callable[[Prepared], None] = lambda _: None,
+    tag: bool = True,
 ) -> Archived:
     """Save one checkpoint and commit it under the run's next number.
 
     `find` gives the place of a run where the caller knows more of it than its id; `ready` is asked right
     before anything is put, and what either raises is raised. Raises `StaleWriterError` when another writer
     commits that number first; of any failure or crash before the record nothing is seen, and the previous
-    checkpoint stays.
+    checkpoint stays. A machine that is its own sweeper then gives what came before the class it should have,
+    unless `tag` is false; what goes wrong with that is a warning.
     """
     place = partial(_position, source, options, setup, find or partial(position.find, setup=setup))
     began = time.monotonic()
@@ -164,7 +167,12 @@ def archive(
         ready(prepared)
         done = put(prepared, setup, now=now)
     measure(done.record, time.monotonic() - began, "store")
-    return done
+    return _tagged(done, setup) if tag else done
+
+
+def _tagged(done: Archived, setup: Setup) -> Archived:
+    unfinished = tagging.after_save(setup, done.record.run, done.record.seq)
+    return replace(done, warnings=(*done.warnings, *unfinished)) if unfinished else done
 
 
 def measure(record: Record, seconds: float, to: Literal["store", "spool"]) -> None:
@@ -352,10 +360,12 @@ def archive_rows(
             raise UsageError(
                 f"{path} has rows of {len(tasks)} tasks, which cannot be one run", remedy="leave --run-id out"
             )
-    return [
-        archive(Source(checkpoint=checkpoint), setup, options=options, progress=progress)
+    done = [
+        archive(Source(checkpoint=checkpoint), setup, options=options, progress=progress, tag=False)
         for checkpoint in read_rows(path)
     ]
+    last = {one.record.run: place for place, one in enumerate(done)}  # each run is looked at once
+    return [_tagged(one, setup) if last[one.record.run] == place else one for place, one in enumerate(done)]
 
 
 __all__ = [

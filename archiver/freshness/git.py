@@ -18,6 +18,7 @@ import signal
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 
@@ -143,6 +144,13 @@ class Repository:
         """Whether the commit is here; nothing is fetched to find out."""
         status, _ = self._run("cat-file", "-e", f"{_checked(commit)}^{{commit}}")
         return status == 0
+
+    def committed_at(self, commit: str) -> datetime | None:
+        """When the commit was made, as it says of itself; None where it is not here."""
+        status, out = self._run("cat-file", "commit", _checked(commit))
+        header = out.split(b"\n\n", 1)[0]
+        found = re.search(rb"^committer [^\n]*> ([0-9]{1,11}) [+-][0-9]{4}$", header, re.MULTILINE)
+        return datetime.fromtimestamp(int(found[1]), UTC) if status == 0 and found else None
 
     def distance(self, ours: str, theirs: str) -> Distance:
         """How many commits `ours` has that `theirs` has not, and the other way round."""

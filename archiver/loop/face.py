@@ -28,8 +28,10 @@ from archiver.loop.rewinding import rewound, ring, state_at
 from archiver.loop.snapshot import Ticket
 from archiver.loop.state import Said
 from archiver.model import JsonValue, Record, SubtaskResult
+from archiver.parallel import in_time
 from archiver.redact import contains_placeholder, usable
 from archiver.safetext import shorten
+from archiver.tagging import after_save
 
 if TYPE_CHECKING:
     from archiver.loop.effects import EffectBook, EffectCall
@@ -363,7 +365,18 @@ class Run(Facts):
             stored = self._writer.close(self._saver.patience)
             if self.finished:
                 self._spool.finish()
+            if stored:
+                self._tag()
             self._note_session(local=not stored)
+
+    def _tag(self) -> None:
+        """As its own sweeper, give what is stored the classes it should have; no reason to raise either."""
+        patience, seq = self._saver.patience, self._writer.place.seq
+        try:
+            for warning in in_time(lambda: after_save(self._setup, self.id, seq - 1), patience):
+                log.warning("%s", warning)
+        except ArchiverError as error:
+            log.warning("the classes of run %s were not looked at: %s", self.id, error)
 
     def _note_session(self, *, local: bool) -> None:
         """Write down once what the session came to; what is wrong with that is no reason to raise."""
