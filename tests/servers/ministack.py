@@ -1,4 +1,4 @@
-"""A real KMS with IAM, ministack, on this machine: it enforces policies, contexts and the state of keys.
+"""A real KMS with IAM and, where asked for, S3: ministack, on this machine. It enforces policies and states of keys.
 
 It runs from a virtual environment of its own (`make .ministack/.installed`): beside a newer boto3, pip picks
 an old version of it that enforces nothing.
@@ -49,10 +49,11 @@ def binary() -> Path | None:
 
 
 class Ministack:
-    """One server, which keeps nothing; `start`, `kill`."""
+    """One server, which keeps nothing; `start`, `kill`. `services` are those that it has, with commas between."""
 
-    def __init__(self, folder: Path, root: Caller | None = None) -> None:
+    def __init__(self, folder: Path, root: Caller | None = None, services: str = "kms,iam,sts") -> None:
         self.folder = folder
+        self.services = services
         self.root = root or Caller()
         self._port = 0
         self._clients: dict[tuple[str, Caller, str], Any] = {}
@@ -153,7 +154,7 @@ class Ministack:
                     "SFTP_ENABLED": "0",
                     "DOCKER_HOST": "unix:///nonexistent",
                     "GATEWAY_PORT": str(self._port),
-                    "SERVICES": "kms,iam,sts",
+                    "SERVICES": self.services,
                     "AUTH": "true",
                     "AWS_ACCESS_KEY_ID": self.root.access_key,
                     "AWS_SECRET_ACCESS_KEY": self.root.secret_key,
