@@ -7,19 +7,20 @@ from collections.abc import Iterator
 from archiver.doctor import lifecycle
 from archiver.doctor.check import Check, failure, ok, unknown, warning
 from archiver.errors import RefusedError
+from archiver.lifecycle.rules import Wanted
 from archiver.store.probe.answer import Answer
 from archiver.store.probe.bucket import Bucket
 
 _BLOCKS = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
 
 
-def judge(bucket: Bucket, prefix: str, tag: str) -> Iterator[Check]:
-    """A line for each part of the set-up; `prefix` and `tag` are the store's."""
+def judge(bucket: Bucket, wanted: Wanted) -> Iterator[Check]:
+    """A line for each part of the set-up, for a store that wants such rules."""
     yield versioning(bucket.versioning)
     yield object_lock(bucket)
     yield encryption(bucket.encryption)
     yield public_access(bucket.public_access, bucket.policy_status)
-    yield from lifecycle_of(bucket.lifecycle, prefix, tag, versioned=is_versioned(bucket))
+    yield from lifecycle_of(bucket.lifecycle, wanted)
 
 
 def is_versioned(bucket: Bucket) -> bool:
@@ -83,19 +84,33 @@ _NO_LOCK = "none: nothing protects a version from whoever may delete versions"
 
 
 def encryption(answer: Answer) -> Check:
+    """What lies in a bucket is sealed; a key of the bucket's own is a second lock, and logs who reads."""
     name = "encryption"
-    if answer.value is None:
-        if answer.absent:
-            return ok(
-                name, "none of the server's own; all that matters is sealed before it leaves this machine"
-            )
+    if answer.value is None and not answer.absent:
         return _unseen(name, answer, "s3:GetEncryptionConfiguration")
-    rules = (answer.value.get("ServerSideEncryptionConfiguration") or {}).get("Rules") or [{}]
-    default = rules[0].get("ApplyServerSideEncryptionByDefault") or {}
-    key = default.get("KMSMasterKeyID")
-    used = f"{default.get('SSEAlgorithm', 'unknown')}{f' with {key}' if key else ''}"
+    found = answer.value or {}
+    rule = ((found.get("ServerSideEncryptionConfiguration") or {}).get("Rules") or [{}])[0]
+    default = rule.get("ApplyServerSideEncryptionByDefault") or {}
+    word, key = default.get("SSEAlgorithm"), default.get("KMSMasterKeyID")
+    if not str(word or "").startswith("aws:kms"):
+        used = f"{word} with a key of the server's" if word else "none of the server's own"
+        return warning(name, f"{used}: only the own sealing protects what is saved, {_ONE_LOCK}", _SSE_KMS)
+    used = f"{word}{f' with {key}' if key else ''}"
+    if rule.get("BucketKeyEnabled") is not True and word == "aws:kms":
+        return warning(
+            name,
+            f"{used}, without a bucket key: each request is one to KMS, which costs, and throttles many",
+            "turn the bucket key on (BucketKeyEnabled; `aws s3api put-bucket-encryption`)",
+        )
     needs = "; readers and writers need rights on that key too" if key else ""
     return ok(name, f"{used}, on top of the own sealing{needs}")
+
+
+_ONE_LOCK = "and names, sizes and times of objects lie as the server keeps them"
+_SSE_KMS = (
+    "set SSE-KMS with a bucket key as the default of the bucket (`aws s3api put-bucket-encryption`; "
+    "`terraform/` does)"
+)
 
 
 def public_access(block: Answer, policy: Answer) -> Check:
@@ -121,11 +136,11 @@ def public_access(block: Answer, policy: Answer) -> Check:
 _BLOCK = "block all four kinds (`aws s3api put-public-access-block`)"
 
 
-def lifecycle_of(answer: Answer, prefix: str, tag: str, *, versioned: bool) -> list[Check]:
+def lifecycle_of(answer: Answer, wanted: Wanted) -> list[Check]:
     if answer.value is None and not answer.absent:
         return [_unseen(lifecycle.NAME, answer, "s3:GetLifecycleConfiguration")]
-    rules = lifecycle.parse((answer.value or {}).get("Rules", []))
-    return lifecycle.judge(rules, prefix, tag, versioned=versioned)
+    found = answer.value or {}
+    return lifecycle.checks(found.get("Rules", []), wanted, found.get("Unknown", ()))
 
 
 def _unseen(name: str, answer: Answer, right: str) -> Check:

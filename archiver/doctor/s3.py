@@ -15,6 +15,7 @@ from archiver.doctor.check import Check, failed, ok, unknown, warning
 from archiver.doctor.keys import Held
 from archiver.errors import ArchiverError
 from archiver.layout import DOCTOR_PROBES, STORE
+from archiver.lifecycle.rules import Wanted
 from archiver.model.record import RetentionClass
 from archiver.setup import fencing
 from archiver.setup.probes import Probes
@@ -74,7 +75,7 @@ class Examination:
         with Probes(DOCTOR_PROBES, lambda names: remove(self._s3, names)) as probes:
             writes = yield from self._writing(probes)
             self._rights |= excess.tried(self._s3, probes, found, reach.server, writes=writes)
-        yield from of_bucket.judge(found, self._s3.address.prefix, CLASS_TAG)
+        yield from of_bucket.judge(found, self._wanted(found))
         yield versions.reading(found, *asking.see_versions(self._s3, STORE))
         yield rights.needed(self._role(), self._rights)
         yield from rights.excess(self._rights)
@@ -88,6 +89,10 @@ class Examination:
             door.credentials_from(aws), asked.identity(self._s3), aws=aws.endpoint_url is None
         )
         yield server.region(found.location, reach.first, self._settings.store.region)
+
+    def _wanted(self, found: Bucket) -> Wanted:
+        days = self._settings.retention.days
+        return Wanted(self._s3.address.prefix, of_bucket.is_versioned(found), CLASS_TAG, days)
 
     def _role(self) -> rights.Role:
         if self._held.signing_key is None:

@@ -17,7 +17,9 @@ from archiver.archive import Source, archive
 from archiver.cli.app import COMMANDS
 from archiver.config import config_home, load
 from archiver.doctor import Check, exit_code, lifecycle
+from archiver.lifecycle.rules import Wanted, rules
 from archiver.restore import plan
+from archiver.retention import DAYS
 from archiver.setup import initialise, open_setup
 from archiver.store.s3 import CLASS_TAG
 from archiver.verify import verify
@@ -37,8 +39,9 @@ def examples(name: str) -> list[Any]:
 
 def test_the_rules_of_the_document_fit() -> None:
     (found,) = (example for example in examples("S3.md") if "Rules" in example)
-    rules = lifecycle.parse(found["Rules"])
-    (check,) = lifecycle.judge(rules, "prefix/", CLASS_TAG, versioned=True)
+    wanted = Wanted("prefix/", versioned=True, tag=CLASS_TAG, days=DAYS)
+    assert found["Rules"] == rules(wanted)
+    (check,) = lifecycle.checks(found["Rules"], wanted)
     assert check.verdict == "ok"
     assert check.text.startswith(f"{len(found['Rules'])} rules")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from archiver.doctor import bucket, rights, server, versions
+from archiver.doctor import bucket, lifecycle, rights, server, versions
 from archiver.doctor.check import Check, exit_code, failed, fencing, ok, unknown, warning
 from archiver.errors import (
     ConfigError,
@@ -16,6 +16,8 @@ from archiver.errors import (
     StoreError,
     StoreUnreachableError,
 )
+from archiver.lifecycle.rules import Wanted, rules
+from archiver.retention import DAYS
 from archiver.setup.fencing import Fencing
 from archiver.store.probe.answer import Answer
 from archiver.store.probe.bucket import Bucket
@@ -207,13 +209,67 @@ def test_the_set_up_of_a_bucket() -> None:
     absent = refused(404, "NoSuchPublicAccessBlockConfiguration")
     assert bucket.public_access(absent, DENIED).verdict == "warning"
     assert bucket.public_access(UNSUPPORTED, UNSUPPORTED).verdict == "unknown"
-    assert bucket.encryption(refused(404, "NoEncryption")).verdict == "ok"
-    (nothing, *_) = bucket.lifecycle_of(
-        refused(404, "NoSuchLifecycleConfiguration"), "p/", "t", versioned=False
-    )
+    wanted = Wanted("p/", versioned=False, tag="t", days=DAYS)
+    (nothing, *_) = bucket.lifecycle_of(done(Rules=[], Unknown=()), wanted)
     assert nothing.verdict == "warning"
-    (denied,) = bucket.lifecycle_of(DENIED, "p/", "t", versioned=False)
+    (denied,) = bucket.lifecycle_of(DENIED, wanted)
     assert denied.verdict == "unknown"
+
+
+def sse(word: str | None, key: str | None = None, *, bucket_key: bool = True) -> Answer:
+    default = {"SSEAlgorithm": word, **({"KMSMasterKeyID": key} if key else {})}
+    rule = {"ApplyServerSideEncryptionByDefault": default, "BucketKeyEnabled": bucket_key}
+    return done(ServerSideEncryptionConfiguration={"Rules": [rule]})
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict", "text"),
+    [
+        (sse("aws:kms", "arn:x"), "ok", "aws:kms with arn:x, on top of the own sealing; readers"),
+        (sse("aws:kms"), "ok", "aws:kms, on top"),
+        (sse("aws:kms", bucket_key=False), "warning", "without a bucket key"),
+        (sse("aws:kms:dsse", bucket_key=False), "ok", "aws:kms:dsse"),
+        (sse("AES256"), "warning", "AES256 with a key of the server's"),
+        (
+            refused(404, "ServerSideEncryptionConfigurationNotFoundError"),
+            "warning",
+            "none of the server's own",
+        ),
+        (done(ServerSideEncryptionConfiguration={}), "warning", "none of the server's own"),
+        (DENIED, "unknown", "s3:GetEncryptionConfiguration"),
+        (UNSUPPORTED, "unknown", "nothing of the kind"),
+    ],
+)
+def test_encryption(answer: Answer, verdict: str, text: str) -> None:
+    found = bucket.encryption(answer)
+    assert found.verdict == verdict
+    assert text in found.text
+    assert (found.remedy is not None) == (verdict == "warning")
+
+
+def test_rules_that_drifted() -> None:
+    wanted = Wanted("p/", versioned=True, tag="t", days=DAYS)
+    own = rules(wanted)
+    assert [check.verdict for check in lifecycle.checks(own, wanted)] == ["ok"]
+    longer = [
+        {**rule, **({"Expiration": {"Days": 999}} if rule["ID"] == "archiver-live" else {})} for rule in own
+    ]
+    (found,) = lifecycle.checks(longer, wanted)
+    assert found.verdict == "warning"
+    assert "archiver-live has days 999, not 180" in found.text
+    shorter = [
+        {**rule, **({"Expiration": {"Days": 9}} if rule["ID"] == "archiver-live" else {})} for rule in own
+    ]
+    by = {check.verdict: check for check in lifecycle.checks(shorter, wanted)}
+    assert by["failure"].exit_code == 3
+    assert "promised for 180 days" in by["failure"].text
+    off = [{**rule, **({"Status": "Disabled"} if rule["ID"] == "archiver-live" else {})} for rule in own]
+    texts = " ".join(check.text for check in lifecycle.checks(off, wanted))
+    assert "live never expire" in texts
+    assert "archiver-live is disabled" in texts
+    (strange,) = lifecycle.checks(own, wanted, ("AllVersionsExpiration",))
+    assert strange.verdict == "warning"
+    assert "AllVersionsExpiration" in strange.text
 
 
 def test_config_errors_keep_their_code() -> None:

@@ -185,7 +185,7 @@ def test_rules_as_a_server_gives_them(
     aws_environment(seaweed, "admin")
     bucket = seaweed.make_bucket()
     settings = settle(f"s3://{bucket}/x", endpoint_url=seaweed.endpoint)
-    days = {"live": 30, "intermediate": 30, "success": 90, "failure": 180, "record": 400}
+    days = {"live": 180, "intermediate": 30, "success": 90, "failure": 180, "record": 400}
     abort = {
         "ID": "abort",
         "Status": "Enabled",

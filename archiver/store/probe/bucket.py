@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from archiver.store.probe.answer import Answer, ask
+from archiver.errors import ArchiverError
+from archiver.store.probe.answer import Answer, ask, from_error
+from archiver.store.s3 import rules
 from archiver.store.s3.client import S3
 
 
@@ -30,5 +32,14 @@ def bucket(s3: S3) -> Bucket:
         encryption=ask(s3, "get_bucket_encryption"),
         public_access=ask(s3, "get_public_access_block"),
         policy_status=ask(s3, "get_bucket_policy_status"),
-        lifecycle=ask(s3, "get_bucket_lifecycle_configuration"),
+        lifecycle=_lifecycle(s3),
     )
+
+
+def _lifecycle(s3: S3) -> Answer:
+    """The rules, with what the client would not tell of them as `Unknown`."""
+    try:
+        found = rules.get(s3)
+    except ArchiverError as error:
+        return from_error(error)
+    return Answer(value={"Rules": found.rules, "Unknown": found.unknown}, status=200)
