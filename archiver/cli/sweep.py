@@ -1,8 +1,214 @@
-"""`archiver sweep`."""
+"""`archiver sweep`: archive completed runs, once or again and again."""
 
 from __future__ import annotations
 
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-def sweep() -> None:
-    """Archive completed runs."""
-    raise NotImplementedError
+import typer
+
+from archiver.cli.options import (
+    ConfigOption,
+    IdentityOption,
+    JsonOption,
+    SigningKeyOption,
+    StoreOption,
+    WritersOption,
+    open_for,
+    settings_of,
+)
+from archiver.errors import AWAY, SweepRunningError, UsageError
+
+if TYPE_CHECKING:
+    from archiver.config import Settings
+    from archiver.setup import Setup
+    from archiver.sources import Source
+    from archiver.sweep.report import Report
+
+TERMINATED = 143
+"""The exit code of a sweep that SIGTERM has ended before it was through, as shells know it."""
+
+
+def sweep(
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on, with a look every `sweep.every`, until SIGTERM.")
+    ] = False,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--source",
+            help="Only this source: its kind, its path, or KIND=PATH for one that is not configured; "
+            "repeatable.",
+            metavar="KIND|PATH",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would be done with each run, and why.")
+    ] = False,
+    retention: Annotated[
+        bool, typer.Option("--retention/--no-retention", help="Also change classes of what is stored.")
+    ] = True,
+    wait: Annotated[
+        str | None,
+        typer.Option("--wait", help="How long to wait for another sweep on this machine.", metavar="TIME"),
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option("--log", help="JSON lines file instead of `sweep.log`.", metavar="FILE")
+    ] = None,
+    config: ConfigOption = None,
+    store: StoreOption = None,
+    identity: IdentityOption = None,
+    writers: WritersOption = None,
+    signing_key: SigningKeyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Archive completed runs.
+
+    Delivers what waits in the spool, goes through all sources of `[sweep]`, saves each run that is complete
+    and whose content is not in the store yet, and gives what is stored its class where this machine is the
+    one to do that. It can be ended at any point and run again, and many machines may do it at once: each
+    content is saved once. A run that goes on is left to a later sweep, and is no error. One at a time on a
+    machine: another one ends with 3.
+
+    In a pipe each run that was touched is a line: what became of it, run, number, outcome, stored bytes, kind
+    of source, its path, why. With --dry-run each run is, and nothing is changed.
+    """
+    from archiver.sweep.sweeping import Options
+
+    if watch and dry_run:
+        raise UsageError("--watch and --dry-run exclude each other", remedy="leave one of them out")
+    settings = settings_of(config, store, identity, writers, signing_key)
+    sources = _sources(settings, source or [])
+    options = Options(dry_run, retention, _patience(wait), log)
+    opening = (config, store, identity, writers, signing_key)
+    with _ending() as stop:
+        if watch:
+            _watch(opening, sources, options, stop, settings.sweep.every, as_json)
+            return
+        report = _look(open_for("write", *opening), sources, options, stop, as_json)
+    _say(report, as_json)
+    if report.stopped:
+        raise typer.Exit(TERMINATED)
+    if report.exit_code:
+        raise typer.Exit(report.exit_code)
+
+
+def _patience(text: str | None) -> timedelta:
+    from archiver.config.values import duration
+
+    try:
+        return duration(text) if text is not None else timedelta()
+    except ValueError as error:
+        raise UsageError(f"--wait: {error}", remedy="write it as 10m or 30s") from error
+
+
+def _sources(settings: Settings, named: list[str]) -> list[Source]:
+    """The configured sources, or those of them that are named; KIND=PATH needs no configuration."""
+    from archiver.config.paths import absolute
+    from archiver.config.settings import SourceSettings
+    from archiver.sources import configured
+
+    found = list(configured(settings))
+    if not named:
+        return found
+    kinds = ("claude-code", "codex", "messages", "folder")
+    chosen: list[Source] = []
+    for word in named:
+        kind, _, path = word.partition("=")
+        if path and kind in kinds:
+            one = SourceSettings.model_validate({"kind": kind, "path": absolute(path)})
+            sweeping = settings.sweep.model_copy(update={"sources": (one,)})
+            chosen += configured(settings.model_copy(update={"sweep": sweeping}))
+            continue
+        where = None if word in kinds else absolute(word)
+        fitting = [one for one in found if one.kind == word or one.path == where]
+        if not fitting:
+            there = ", ".join(f"{one.kind} {one.path}" for one in found) or "none"
+            raise UsageError(
+                f"no source is {word!r}; there are: {there}",
+                remedy=f"name a kind ({', '.join(kinds)}), a path of those, or KIND=PATH",
+            )
+        chosen += fitting
+    return list({(one.kind, one.path): one for one in chosen}.values())
+
+
+@contextmanager
+def _ending() -> Iterator[threading.Event]:
+    """An event that SIGTERM sets; a second one ends the program as it ends others."""
+    from archiver.cli import output
+
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = signal.getsignal(signal.SIGTERM)
+
+    def end(_number: int, _frame: object) -> None:
+        stop.set()
+        signal.signal(signal.SIGTERM, before)
+        output.note("Told to end: the runs under way are finished first.")
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _watch(
+    opening: tuple[Any, ...],
+    sources: list[Source],
+    options: Any,
+    stop: threading.Event,
+    every: timedelta,
+    as_json: bool,
+) -> None:
+    """A look, and the next one so much later; what is wrong with one look is said, and the next one comes."""
+    from archiver.cli import output
+
+    setup: Setup | None = None
+    while not stop.is_set():
+        try:
+            setup = setup or open_for("write", *opening)
+            report = _look(setup, sources, options, stop, as_json)
+            _say(report, as_json)
+        except (SweepRunningError, *AWAY) as error:
+            output.problem("error", str(error), error.remedy)
+        output.flush()
+        stop.wait(every.total_seconds())
+    output.note("Ended.")
+
+
+def _look(setup: Setup, sources: list[Source], options: Any, stop: threading.Event, as_json: bool) -> Report:
+    from archiver.cli import output
+    from archiver.cli.progress import counted
+    from archiver.sweep.sweeping import Sweep
+
+    work = Sweep(setup, sources, options, stop)
+    with counted("runs done", as_json) as tick:
+        for row in work:
+            tick()
+            if not as_json and not output.tty():
+                _line(row)
+    return work.report
+
+
+def _line(row: Any) -> None:
+    from archiver.cli import output
+
+    output.row((row.what, row.run, row.seq or "", row.outcome, row.size, row.kind, row.key, row.why))
+
+
+def _say(report: Report, as_json: bool) -> None:
+    from archiver.cli import problems, swept
+
+    if as_json:
+        swept.document(report)
+    else:
+        swept.summary(report)
+    problems.report((f"{where}: {error}", error) for where, error in report.errors)

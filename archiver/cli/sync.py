@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from archiver.config import Settings
     from archiver.setup import Setup
     from archiver.spool.listing import Listed
+    from archiver.syncing import Delivered
 
 
 def sync(
@@ -84,26 +84,16 @@ def sync(
         return
     if absent := set(run or ()).difference(one.run for one in found):
         _refuse_unknown(absent, open_for("read", config, store, identity, None, signing_key))
-    rows: list[_Row] = []
+    rows: list[Delivered] = []
     if waiting:
         try:
             setup = open_for("write", config, store, identity, None, signing_key)
         except AWAY as error:
-            _end([_Row(name, left=len(of)) for name, of in _by_run(waiting)], as_json, error)
+            from archiver.syncing import Delivered, by_run
+
+            _end([Delivered(name, left=len(of)) for name, of in by_run(waiting)], as_json, error)
         rows = _deliver(setup, waiting, as_json)
     _end(rows, as_json, None)
-
-
-@dataclass(slots=True)
-class _Row:
-    """What came of one run."""
-
-    run: str
-    delivered: int = 0
-    left: int = 0
-    forks: int = 0
-    warnings: tuple[str, ...] = ()
-    error: ArchiverError | None = None
 
 
 def _listed(settings: Settings) -> list[Listed]:
@@ -141,41 +131,15 @@ def _store_id(settings: Settings) -> str | None:
         return None
 
 
-def _by_run(found: Iterable[Listed]) -> list[tuple[str, list[Listed]]]:
-    groups: dict[str, list[Listed]] = {}
-    for one in found:
-        groups.setdefault(one.run, []).append(one)
-    return list(groups.items())
-
-
-def _deliver(setup: Setup, waiting: Sequence[Listed], as_json: bool) -> list[_Row]:
-    """Run after run; once the store is away for one it is for the others."""
+def _deliver(setup: Setup, waiting: Sequence[Listed], as_json: bool) -> list[Delivered]:
+    from archiver import syncing
     from archiver.cli.progress import shown
-    from archiver.spool import open_spool
 
-    spool = open_spool(setup)
-    rows: list[_Row] = []
-    away = False
     with shown(as_json) as progress:
-        for name, of in _by_run(one for one in waiting if one.store == setup.store_id):
-            row = _Row(name, left=len(of))
-            rows.append(row)
-            if away:
-                continue
-            before = len(spool.of(name).forks())
-            try:
-                row.warnings = spool.of(name).deliver(progress=progress).warnings
-            except ArchiverError as error:
-                row.error = error
-                away = isinstance(error, AWAY)
-            after = spool.of(name)
-            row.forks = len(after.forks()) - before
-            row.left = len(after.entries()) + len(after.effects())
-            row.delivered = max(0, len(of) - row.left - row.forks)
-    return rows
+        return list(syncing.deliver(setup, waiting, progress=progress))
 
 
-def _end(rows: Sequence[_Row], as_json: bool, error: ArchiverError | None) -> None:
+def _end(rows: Sequence[Delivered], as_json: bool, error: ArchiverError | None) -> None:
     """Say what came of it; ends with the code of what went wrong."""
     from archiver.cli import output, problems
     from archiver.cli.program import described
@@ -205,11 +169,11 @@ def _end(rows: Sequence[_Row], as_json: bool, error: ArchiverError | None) -> No
         raise typer.Exit(4 if 4 in codes else max(codes))
 
 
-def _cells(row: _Row) -> tuple[object, ...]:
+def _cells(row: Delivered) -> tuple[object, ...]:
     return row.run, row.delivered, row.left, row.forks, type(row.error).__name__ if row.error else ""
 
 
-def _document(row: _Row) -> dict[str, Any]:
+def _document(row: Delivered) -> dict[str, Any]:
     from archiver.cli.program import described
 
     return {

@@ -9,6 +9,7 @@ that cannot read them has this memory alone.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import sqlite3
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 FILE_NAME: Final = "state.db"
 VERSION: Final = 1
+_FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _PATIENCE: Final = 30.0
 """Seconds to wait for another process that writes to it."""
 _TABLES: Final = """
@@ -177,7 +179,7 @@ def open_state(setup: Setup) -> State:
     """
     path = folder(setup.settings, setup.require_store_id()) / FILE_NAME
     with _translated(path):
-        _make_folder(path.parent)
+        make_folder(path.parent)
         try:
             return State(path, _connected(path))
         except sqlite3.DatabaseError as error:
@@ -250,15 +252,17 @@ def _is_damage(error: sqlite3.OperationalError) -> bool:
     return "no such column" in str(error) or "no column" in str(error)
 
 
-def _make_folder(path: Path) -> None:
-    missing = [one for one in (path, *path.parents) if not one.exists()]
-    for one in reversed(missing):
-        one.mkdir(mode=0o700, exist_ok=True)
+def make_folder(path: Path) -> None:
+    """Make a folder of this machine and its missing parents, mode 0700; raises as `open_state`."""
+    with _translated(path):
+        missing = [one for one in (path, *path.parents) if not one.exists()]
+        for one in reversed(missing):
+            one.mkdir(mode=0o700, exist_ok=True)
 
 
 @contextmanager
 def _translated(path: Path) -> Iterator[None]:
-    text = f"what sweeps remember in {path} cannot be written"
+    text = f"what is kept of sweeps in {path} cannot be read or written"
     other = "or name another folder with sweep.state"
     try:
         yield
@@ -275,5 +279,5 @@ def _translated(path: Path) -> Iterator[None]:
             f"{text}: {error.strerror}", remedy=f"check who may write there, {other}"
         ) from error
     except OSError as error:
-        kind = StoreFullError if error.errno in (28, 122, 27) else StoreError
+        kind = StoreFullError if error.errno in _FULL else StoreError
         raise kind(f"{text}: {error.strerror or error}", remedy=f"free disk space there, {other}") from error

@@ -1,0 +1,138 @@
+"""Which runs of the sources are new, and which of those are complete: nothing is changed, little is read."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from archiver import describe
+from archiver.catalog import Catalog
+from archiver.errors import ArchiverError, InputNotFoundError
+from archiver.model import Outcome
+from archiver.redact import new_key
+from archiver.safetext import one_line
+from archiver.sources import Found, OpenFiles, Source, Unusable
+from archiver.sweep import content
+from archiver.sweep.report import Row, What
+from archiver.sweep.state import Known, State
+from archiver.transcripts.reader import read
+
+if TYPE_CHECKING:
+    from archiver.setup import Setup
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A run that is complete, and not known to be in the store."""
+
+    source: str
+    found: Found
+    outcome: Outcome
+    why: str
+    """By what it is told that it is complete."""
+    known: Known | None
+
+    @property
+    def size(self) -> int:
+        """Bytes of its files."""
+        return sum(one.size for one in self.found.files)
+
+    def row(self, what: What, why: str, **said: Any) -> Row:
+        """What is said of it."""
+        found = self.found
+        said = {"run": found.run_id or "", "outcome": self.outcome, **said}
+        return Row(self.source, found.kind, found.key, what, why, **said)
+
+
+def label(source: Source) -> str:
+    """What a source is called in tables."""
+    return one_line(f"{source.kind} {os.fsencode(source.path).decode('utf-8', 'backslashreplace')}")
+
+
+class Look:
+    """Goes through sources."""
+
+    def __init__(self, state: State, now: Callable[[], datetime], stop: threading.Event) -> None:
+        self._known = state.all()
+        self._now = now
+        self._stop = stop
+        self._seen: set[tuple[str, str]] = set()
+
+    @cached_property
+    def _open(self) -> OpenFiles:
+        """Made once, and only if there is a run to ask it about."""
+        return OpenFiles.look()
+
+    def at(self, sources: Sequence[Source]) -> Iterator[Task | Row]:
+        """Each run once: as a task, or what is to be said of it."""
+        for source in sources:
+            name = label(source)
+            try:
+                for found in source.find():
+                    if self._stop.is_set():
+                        return
+                    if (found.kind, found.key) not in self._seen:
+                        self._seen.add((found.kind, found.key))
+                        yield self._one(name, source, found)
+            except ArchiverError as error:
+                yield Row(name, source.kind, os.fspath(source.path), "failed", str(error), error=error)
+
+    def _one(self, name: str, source: Source, found: Found | Unusable) -> Task | Row:
+        if isinstance(found, Unusable):
+            return _unusable(name, found)
+        known = self._known.get((found.kind, os.fsencode(found.key)))
+        if known is not None and (row := _settled(name, found, known)) is not None:
+            return row
+        try:
+            ending = source.ending(found, self._now(), self._open)
+        except InputNotFoundError:
+            return Row(name, found.kind, found.key, "waiting", "its files vanished while it was looked at")
+        except ArchiverError as error:
+            return Row(name, found.kind, found.key, "failed", str(error), error=error)
+        if not ending.complete or ending.outcome is None:
+            return Row(name, found.kind, found.key, "waiting", ending.why, run=found.run_id or "")
+        return Task(name, found, ending.outcome, ending.why, known)
+
+
+def foreseen(task: Task, setup: Setup) -> Row:
+    """What a sweep would do with it, and why; the store is read, and nothing is changed."""
+    try:
+        ref = content.reference(task.found, setup)
+        run = task.found.run_id
+        if run is None:
+            run = describe.run_id_of(read(task.found.paths, salvage=True).transcript, task.found.paths)
+        run = setup.redactor(new_key()).text(run)
+        head = Catalog(setup).newest_of(run) if setup.identities else None
+    except ArchiverError as error:
+        return task.row("failed", str(error), error=error)
+    record = head.record if head is not None else None
+    if record is not None and record.source == ref and record.outcome == task.outcome:
+        return task.row("unchanged", "the store has it", run=run, seq=record.seq)
+    new = "is new" if head is None else f"has changed since number {head.seq}"
+    return task.row("would-archive", f"{new}; {task.why}", run=run, seq=head.seq + 1 if head else 1)
+
+
+def _settled(name: str, found: Found, known: Known) -> Row | None:
+    """What is known of a run whose files are as they were; None if it has to be looked at."""
+    if not known.stamp or known.stamp != content.stamp(found.files):
+        return None
+    if known.what == "archived" and known.outcome != "running":
+        return Row(name, found.kind, found.key, "unchanged", run=known.run, seq=known.seq)
+    if known.what == "refused":
+        return Row(name, found.kind, found.key, "refused", known.why, run=known.run)
+    return None
+
+
+def _unusable(name: str, found: Unusable) -> Row:
+    if not found.broken:
+        return Row(name, found.kind, found.key, "passed", found.why)
+    error = InputNotFoundError(
+        f"{one_line(found.key)}: {found.why}",
+        remedy="mend or move it, or leave it out with `match` of the source",
+    )
+    return Row(name, found.kind, found.key, "failed", found.why, error=error)

@@ -1,0 +1,143 @@
+"""What one sweep did, told run by run and added up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from archiver.errors import ArchiverError
+from archiver.syncing import Delivered
+from archiver.tagging import Settled
+
+What = Literal["archived", "would-archive", "unchanged", "waiting", "refused", "failed", "passed"]
+"""`passed`: no run that this source is for. `would-archive`: of a dry run."""
+MAX_KEPT: Final = 1000
+"""Problems that are kept to be said at the end; the log has all of them."""
+
+MAX_ROWS: Final = 100_000
+"""Runs that a document tells of one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One run of a source."""
+
+    source: str
+    """The source, as the table has it."""
+    kind: str
+    key: str
+    what: What
+    why: str = ""
+    run: str = ""
+    seq: int | None = None
+    outcome: str = ""
+    size: int = 0
+    """Bytes that were stored."""
+    seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+    error: ArchiverError | None = None
+    """Of what failed or was refused now; not of what is remembered as refused."""
+
+    @property
+    def touched(self) -> bool:
+        """Whether anything came of it that was not so before."""
+        return self.what in ("archived", "would-archive", "failed") or self.error is not None
+
+
+@dataclass(slots=True)
+class Tally:
+    """How many runs of one source."""
+
+    source: str
+    found: int = 0
+    complete: int = 0
+    archived: int = 0
+    unchanged: int = 0
+    waiting: int = 0
+    refused: int = 0
+    failed: int = 0
+    passed: int = 0
+
+    def add(self, row: Row) -> None:
+        """Count one run."""
+        if row.what == "passed":
+            self.passed += 1
+            return
+        self.found += 1
+        self.complete += row.what in ("archived", "would-archive", "unchanged", "refused")
+        if row.what in ("archived", "would-archive"):
+            self.archived += 1
+        else:
+            setattr(self, row.what, getattr(self, row.what) + 1)
+
+
+@dataclass(slots=True)
+class Report:
+    """One sweep, while it goes on and after it."""
+
+    dry_run: bool = False
+    sweep: str = ""
+    """Its id in the log."""
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    delivered: list[Delivered] = field(default_factory=list)
+    waiting_spool: int = 0
+    """Objects in the spool that a dry run would deliver."""
+    changes: int = 0
+    """Objects that got another class."""
+    settled: list[Settled] = field(default_factory=list)
+    """Runs of which classes changed, or could not be."""
+    sweeper: bool = False
+    """Whether this machine changes classes."""
+    unfinished: int = 0
+    """Runs in the store that say they go on, and to which nobody has written for a day."""
+    unfinished_names: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    errors: list[tuple[str, ArchiverError]] = field(default_factory=list)
+    """Where each happened, and what."""
+    codes: set[int] = field(default_factory=set)
+    rows: list[Row] = field(default_factory=list)
+    """Runs that were touched, in a dry run all of them: the first of them."""
+    waiting: list[Row] = field(default_factory=list)
+    """Runs that are not complete yet, the first of them."""
+    read: int = 0
+    """Bytes of the files of runs that were archived."""
+    stored: int = 0
+    seconds: float = 0.0
+    stopped: bool = False
+    """Whether it was told to end before it was through."""
+
+    @property
+    def exit_code(self) -> int:
+        """0; 4 if something is damaged, else the highest of the errors."""
+        return 4 if 4 in self.codes else max(self.codes, default=0)
+
+    def total(self) -> Tally:
+        """All sources together."""
+        total = Tally("")
+        for tally in self.tallies.values():
+            for name in ("found", "complete", "archived", "unchanged", "waiting", "refused", "failed"):
+                setattr(total, name, getattr(total, name) + getattr(tally, name))
+            total.passed += tally.passed
+        return total
+
+    def add(self, row: Row) -> None:
+        """Count one run."""
+        self.tallies.setdefault(row.source, Tally(row.source)).add(row)
+        self.stored += row.size
+        if (row.touched or self.dry_run or row.what == "waiting") and len(self.rows) < MAX_ROWS:
+            self.rows.append(row)
+        if row.what == "waiting" and len(self.waiting) < MAX_KEPT:
+            self.waiting.append(row)
+        self.warn(*(f"{row.run or row.key}: {warning}" for warning in row.warnings))
+        if row.error is not None:
+            self.fail(f"run {row.run}" if row.run else f"{row.kind} {row.key}", row.error)
+
+    def fail(self, where: str, error: ArchiverError) -> None:
+        """Note an error."""
+        self.codes.add(error.exit_code)
+        if len(self.errors) < MAX_KEPT:
+            self.errors.append((where, error))
+
+    def warn(self, *texts: str) -> None:
+        """Note warnings."""
+        self.warnings += texts[: max(0, MAX_KEPT - len(self.warnings))]
