@@ -18,15 +18,14 @@ from archiver.sources import places, rollouts
 from archiver.sources.found import Ending, FileStamp, Found
 from archiver.sources.listing import stamp_of
 from archiver.sources.opened import OpenFiles
+from archiver.sources.session import dialect_of
 from archiver.sources.tail import LARGEST, MARKER_WINDOW, tails
 from archiver.sources.verdict import TURN_ABORTED, TURN_ENDS, Told, Verdict, response_beside
 from archiver.transcripts.codex_lines import event_of
-from archiver.transcripts.detect import CLAUDE_CODE, CODEX, OPAQUE, of_lines
+from archiver.transcripts.detect import CLAUDE_CODE, CODEX, OPAQUE
 from archiver.transcripts.reader import recognise
-from archiver.transcripts.sniff import first_lines
 from archiver.transcripts.source import FileSource
 
-_GLANCE: Final = 1 << 16
 _DAMAGED: Final = Told("crashed", "what it holds is damaged")
 _NOTHING_ASKED: Final = Told("cancelled", "nothing was ever asked")
 
@@ -151,7 +150,7 @@ def _of_exec(source: FileSource, *, aborted: bool) -> Told | None:
 def _told(source: FileSource) -> Told:
     """How a run ended that left no final marker."""
     try:
-        dialect = of_lines(first_lines(source, _GLANCE) or first_lines(source) or [])
+        dialect = dialect_of(source)
         if dialect in (CLAUDE_CODE, CODEX):
             return _of_lines(source, dialect)
         return _of_whole(source)

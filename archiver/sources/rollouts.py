@@ -14,9 +14,18 @@ from archiver import jsonio
 from archiver.config.paths import lookup
 from archiver.errors import InputNotFoundError
 from archiver.sources import places
+from archiver.transcripts.places import at
 
 _LONGEST_HEAD: Final = 1 << 20
 """Bytes of a first line, which holds the instructions of the model as well."""
+
+_PARENTS: Final = (
+    ("source", "subagent", "thread_spawn", "parent_thread_id"),
+    ("parent_thread_id",),
+    ("session_id",),
+    ("forked_from_id",),
+)
+"""Where a sub-agent's head names the session it works for, by version."""
 
 
 def newest_rollout(folders: Collection[str], since: int) -> Path | None:
@@ -63,6 +72,23 @@ def is_side(payload: Mapping[str, Any]) -> bool:
     """Whether a session's head is that of a sub-agent."""
     source = payload.get("source")
     return payload.get("thread_source") == "subagent" or (isinstance(source, dict) and "subagent" in source)
+
+
+def own_id(payload: Mapping[str, Any]) -> str | None:
+    """The id of the session that a head is of."""
+    return _text(payload.get("id"))
+
+
+def parent_id(payload: Mapping[str, Any]) -> str | None:
+    """The session that a sub-agent's session works for; None for one that is no sub-agent's."""
+    if not is_side(payload):
+        return None
+    stated = (_text(at(payload, path)) for path in _PARENTS)
+    return next((one for one in stated if one is not None and one != own_id(payload)), None)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
 
 
 def head(path: Path) -> dict[str, Any]:

@@ -1,0 +1,126 @@
+"""Runs of any harness: each folder with a manifest, `archiver-run.json`, is one.
+
+The manifest names the files of the transcript. None of them may lead out of the folder: whoever writes the
+manifest decides over their own run, and not over what the archiver may read.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from pydantic import ValidationError
+
+from archiver import jsonio
+from archiver.errors import ArchiverError
+from archiver.model.run_manifest import MANIFEST_NAME, RUN_MANIFEST_FORMAT, RunManifest
+from archiver.safetext import one_line, shorten
+from archiver.sources.found import FileStamp, Found, Unusable
+from archiver.sources.listing import Entry, Walk
+from archiver.sources.place import Place, given
+from archiver.sources.session import files_of
+from archiver.transcripts.source import FileSource
+
+_LARGEST: Final = 1 << 20
+_SHOWN: Final = 200
+
+
+class _RefusedError(Exception):
+    """Why a manifest does not make a run."""
+
+
+class Folder(Place):
+    """A folder with such runs, at any depth; links to folders are not followed."""
+
+    def find(self) -> Iterator[Found | Unusable]:
+        """Each folder with a manifest."""
+        if (missing := self.missing()) is not None:
+            yield missing
+            return
+        pattern, problems = self.pattern(), list[Unusable]()
+        for listed in Walk(self.path, self.kind):
+            if isinstance(listed, Unusable):
+                yield listed
+                continue
+            folder, found = listed
+            manifest = next((entry for entry in found if entry.name == MANIFEST_NAME), None)
+            if manifest is not None and pattern.fits(folder):
+                yield from self._run(folder, manifest, problems)
+                yield from given(problems)
+
+    def _run(self, folder: Path, entry: Entry, problems: list[Unusable]) -> Iterator[Found | Unusable]:
+        try:
+            file = self.stamp(entry, problems, follow=False)
+            if file is None:
+                if not problems:
+                    yield Unusable(self.kind, str(folder), f"its {MANIFEST_NAME} is no regular file")
+                return
+            manifest = _read(file.path)
+            paths = tuple(_inside(folder, name) for name in manifest.transcript)
+            yield self._found(folder, manifest, (*files_of(paths), file), paths)
+        except (_RefusedError, ArchiverError) as error:
+            yield Unusable(self.kind, str(folder), one_line(str(error)))
+        except OSError as error:
+            yield Unusable(self.kind, str(folder), one_line(f"cannot be read: {error.strerror}"))
+
+    def _found(
+        self, folder: Path, manifest: RunManifest, files: tuple[FileStamp, ...], paths: tuple[Path, ...]
+    ) -> Found:
+        return self.found(
+            folder,
+            files,
+            paths=paths,
+            run_id=manifest.run,
+            task=manifest.task,
+            user=manifest.user,
+            phase=manifest.phase,
+            note=manifest.note,
+            outcome=manifest.outcome,
+        )
+
+
+def _read(path: Path) -> RunManifest:
+    source = FileSource.of(path, follow=False)
+    if source.size > _LARGEST:
+        raise _RefusedError(f"its {MANIFEST_NAME} has {source.size} bytes, more than {_LARGEST}")
+    try:
+        value = jsonio.loads(source.head(_LARGEST))
+    except ValueError as error:
+        raise _RefusedError(f"its {MANIFEST_NAME} is no JSON") from error
+    number = value.get("format") if isinstance(value, dict) else None
+    if isinstance(number, int) and number > RUN_MANIFEST_FORMAT:
+        raise _RefusedError(
+            f"its {MANIFEST_NAME} has format {number}, and this release reads {RUN_MANIFEST_FORMAT}: "
+            "update checkpoint-archiver"
+        )
+    try:
+        return RunManifest.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the document"
+        raise _RefusedError(
+            f"its {MANIFEST_NAME} is not valid: {shorten(where, 80)}: {first['msg']}"
+        ) from error
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """The file of that name in the folder; `_RefusedError` for what leads out of it, or is no file."""
+    shown = shorten(one_line(name), _SHOWN)
+    steps = PurePosixPath(name)
+    if steps.is_absolute() or ".." in steps.parts or not steps.parts or "\0" in name:
+        raise _RefusedError(f"{MANIFEST_NAME} names {shown}, which is not a path within the folder")
+    path = folder
+    for step in steps.parts:
+        path = path / step
+        try:
+            seen = os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise _RefusedError(f"{MANIFEST_NAME} names {shown}, which is not there") from error
+        if stat.S_ISLNK(seen.st_mode):
+            raise _RefusedError(f"{MANIFEST_NAME} names {shown}, which leads through a link")
+    if not stat.S_ISREG(seen.st_mode):
+        raise _RefusedError(f"{MANIFEST_NAME} names {shown}, which is no regular file")
+    return path
