@@ -43,6 +43,10 @@ recipients = [
 # max_age = "7d"
 # policy = {{ stale = "block", unknown = "warn" }}
 
+# Completed runs that `archiver sweep` archives; without a source, those of Claude Code and Codex on this machine.
+# [[sweep.sources]]
+# kind = "claude-code"
+
 [redaction]
 # rule_files = ["rules.toml"]
 # packs = ["emails", "hosts", "identifiers"]

@@ -31,7 +31,7 @@ def test_commands_and_settings_have_not_drifted() -> None:
 
 def test_outcomes_are_those_of_the_model() -> None:
     assert get_args(Outcome) == get_args(ModelOutcome)
-    assert "{}, {}, {} or {}".format(*get_args(ModelOutcome)) == OUTCOMES
+    assert "{}, {}, {}, {} or {}".format(*get_args(ModelOutcome)) == OUTCOMES
 
 
 def test_examples_of_the_document_load(tmp_path: Path, home: Path) -> None:
