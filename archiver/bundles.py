@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from archiver import age, audit, pack
 from archiver.age.header import MAX_HEADER
 from archiver.errors import (
-    BundleExpiredError,
     BundleMissingError,
     DigestMismatchError,
     LimitExceededError,
+    NoSuchRunError,
     ObjectNotFoundError,
     RecordError,
 )
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 def check_present(record: Record, setup: Setup) -> None:
     """Raise an error if the bundle is not there: `DigestMismatchError` for a wrong size.
 
-    `BundleExpiredError` for one that is gone and may be by its class, else `BundleMissingError`.
+    For one that is gone `RunErasedError` or `BundleRemovedError` where an administrator signed that,
+    `BundleExpiredError` where it may be by its class, else `BundleMissingError`.
     """
     bundle = _of(record)
     try:
@@ -180,5 +181,5 @@ def _other(record: Record, bundle: BundleRef) -> DigestMismatchError:
     )
 
 
-def _gone(record: Record, setup: Setup) -> BundleExpiredError | BundleMissingError:
+def _gone(record: Record, setup: Setup) -> NoSuchRunError | BundleMissingError:
     return Gone.of_run(record.run, setup).error(record)

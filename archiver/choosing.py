@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from archiver import rollback
+from archiver import noting, rollback
 from archiver.catalog import Beginning, Catalog, Chain
 from archiver.errors import (
     ArchiverError,
@@ -81,14 +81,27 @@ def find(
         )
     sight = rollback.look(run, setup)
     catalog = Catalog(setup)
+    with _explaining(run, catalog):
+        try:
+            beginning = catalog.beginning(run, at)
+        except NoSuchRunError as error:
+            newest = max(catalog.numbers(run), default=0)
+            raise sight.gone(error, newest, accept=accept, now=now) from None
+        chain = _chain(beginning, setup, previous)
+        standing = sight.judge(chain, accept=accept, remember=remember, now=now)
+        return Choice(chain, _before(chain, setup) if previous else choose(chain, at), standing)
+
+
+@contextmanager
+def _explaining(run: str, catalog: Catalog) -> Iterator[None]:
+    """Of an erased run, say that instead of what is missing; notes are read only where something is."""
     try:
-        beginning = catalog.beginning(run, at)
-    except NoSuchRunError as error:
-        newest = max(catalog.numbers(run), default=0)
-        raise sight.gone(error, newest, accept=accept, now=now) from None
-    chain = _chain(beginning, setup, previous)
-    standing = sight.judge(chain, accept=accept, remember=remember, now=now)
-    return Choice(chain, _before(chain, setup) if previous else choose(chain, at), standing)
+        yield
+    except (DamagedError, NoSuchRunError) as error:
+        tombstone = catalog.notes.tombstone(run)
+        if tombstone is None:
+            raise
+        raise noting.erased(run, tombstone) from error
 
 
 def choose(chain: Chain, at: int | None) -> Record:

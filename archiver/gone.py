@@ -7,10 +7,16 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from archiver import clock, layout, retention
+from archiver import clock, layout, noting, retention
 from archiver.age.header import MAX_HEADER
 from archiver.catalog import Catalog, Entry
-from archiver.errors import ArchiverError, BundleExpiredError, BundleMissingError
+from archiver.errors import (
+    ArchiverError,
+    BundleExpiredError,
+    BundleMissingError,
+    BundleRemovedError,
+    NoSuchRunError,
+)
 from archiver.model import utc_text
 from archiver.model.record import BundleRef, Record
 from archiver.notes import Notes
@@ -60,8 +66,29 @@ class Gone:
         except ArchiverError:
             return cls((), setup, catalog.notes)
 
-    def error(self, record: Record) -> BundleExpiredError | BundleMissingError:
-        """What is to be raised for the bundle of that record."""
+    def error(self, record: Record) -> NoSuchRunError | BundleMissingError:
+        """What is to be raised for the bundle of that record: `RunErasedError`, `BundleRemovedError`,
+        `BundleExpiredError` or `BundleMissingError`.
+        """
+        return self._taken_away(record) or self._lost(record)
+
+    def _taken_away(self, record: Record) -> NoSuchRunError | None:
+        """What an administrator signed explains it, if it is a verified record's."""
+        tombstone = self._notes.tombstone(record.run)
+        if tombstone is not None:
+            return noting.erased(record.run, tombstone)
+        try:
+            note = self._notes.newest(record.run, "remove", record.seq)
+        except ArchiverError:
+            return None
+        if note is None or self._known.get(record.seq) != record.bundle:
+            return None
+        error: BundleRemovedError = noting.removed(record.run, record.seq, note)
+        hints = "; ".join(self._hints(record.bundle.name if record.bundle else ""))
+        error.remedy = f"{error.remedy}; {hints}" if hints else error.remedy
+        return error
+
+    def _lost(self, record: Record) -> BundleExpiredError | BundleMissingError:
         where, end = f"the bundle of checkpoint {record.seq} of run {record.run}", self._ending(record)
         name = record.bundle.name if record.bundle else ""
         hints = "; ".join(self._hints(name))

@@ -16,13 +16,11 @@ from typing import TYPE_CHECKING
 from archiver import jsonio, layout, signed
 from archiver.errors import (
     ArchiverError,
-    BundleRemovedError,
     ContextMismatchError,
     InvalidNameError,
     LimitExceededError,
     ObjectNotFoundError,
     RecordError,
-    RunErasedError,
     StoreError,
     UntrustedWriterError,
 )
@@ -182,35 +180,6 @@ class Notes:
         except ArchiverError:
             return None
 
-    def refuse_erased(self, run: str) -> None:
-        """`RunErasedError` where a believed tombstone says that all of the run was erased."""
-        one = self.tombstone(run)
-        if one is not None:
-            raise erased(run, one)
-
-    def said(self, run: str) -> tuple[str, ...]:
-        """What administrators signed about how long the run is kept, as far as it holds, in words."""
-        try:
-            standing = self.standing(run)
-            kinds: tuple[tuple[NoteKind, datetime | None], ...] = (
-                ("hold", standing.held),
-                ("merged", standing.merged),
-                ("remove", standing.removed),
-                ("erase", standing.erased),
-            )
-            found = (self.newest(run, kind) for kind, at in kinds if at is not None)
-            return tuple(words(one) for one in found if one is not None)
-        except ArchiverError:
-            return ()
-
-    def doubted(self, run: str) -> tuple[str, ...]:
-        """What is to be said of notes that are not believed: they change nothing."""
-        return tuple(
-            f"the note {one.name} changes nothing: {one.error}"
-            for one in self.examined(run)
-            if one.error is not None
-        )
-
     def explains(self, run: str, name: str, seal: signed.Seal) -> Believed | None:
         """The newest note that says that this payload under this name got the header it has."""
         fitting = (
@@ -270,40 +239,6 @@ class Notes:
             raise ContextMismatchError(f"{info.name} belongs to store {note.store}, not to {expected}")
         objects = {(one.name, one.payload_sha256): one for one in note.objects}
         return Believed(info.name, note, administrator, objects)
-
-
-_WORDS: dict[NoteKind, str] = {
-    "rekey": "rekeyed",
-    "hold": "on hold since",
-    "release": "released from hold on",
-    "merged": "merged upstream, as of",
-    "remove": "bundles removed on",
-    "erase": "erased on",
-}
-
-
-def words(one: Believed) -> str:
-    """A note about how long a run is kept as one line: what, when, by whom, why."""
-    note = one.note
-    reason = f": {note.reason}" if note.reason else ""
-    return f"{_WORDS[note.kind]} {utc_text(note.at)} by {one.administrator}{reason}"
-
-
-def erased(run: str, one: Believed) -> RunErasedError:
-    """The error of a run of which that is the tombstone."""
-    return RunErasedError(
-        f"run {run} was {words(one)}",
-        remedy="use another run id; if something of it is still in the store, `archiver erase` with the run's "
-        "id removes it",
-    )
-
-
-def removed(run: str, seq: int, one: Believed) -> BundleRemovedError:
-    """The error of a bundle that was taken away, as that note says."""
-    return BundleRemovedError(
-        f"the bundle of checkpoint {seq} of run {run} is REMOVED: {words(one)}",
-        remedy="its records are still there: `archiver show` has what they say",
-    )
 
 
 def _is_sealed_object_of(name: str, run: str) -> bool:

@@ -1,4 +1,7 @@
-"""Sign and put a note of an administrator about how long a run is kept, before what it says is done."""
+"""Sign and put a note of an administrator about how long a run is kept, before what it says is done.
+
+And say in words what the notes that are believed say.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,15 @@ from typing import TYPE_CHECKING
 
 from archiver import __version__, layout, notes
 from archiver.catalog import Catalog
-from archiver.errors import LimitExceededError
+from archiver.errors import (
+    ArchiverError,
+    BundleRemovedError,
+    LimitExceededError,
+    RunErasedError,
+)
+from archiver.model import utc_text
 from archiver.model.note import MAX_REASON, Note, NoteKind
+from archiver.notes import Believed, Notes
 from archiver.redact import new_key
 from archiver.safetext import shorten
 
@@ -38,6 +48,7 @@ def put_note(
     says. Raises as `demand_administrator`, and the store's errors.
     """
     at = now or datetime.now(UTC)
+    at -= timedelta(microseconds=at.microsecond % 1000)  # notes have milliseconds: two must not be of one
     demand_administrator(setup, at)
     before = Catalog(setup).notes.examined(run)
     if len(before) >= notes.MAX_NOTES - 1:
@@ -66,3 +77,68 @@ def put_note(
     notes.decode(sealed, setup.identities_for(run, "note", task), name=name)
     setup.store.create(name, [sealed], retention="hold")
     return note
+
+
+_WORDS: dict[NoteKind, str] = {
+    "rekey": "rekeyed",
+    "hold": "on hold since",
+    "release": "released from hold on",
+    "merged": "merged upstream, as of",
+    "remove": "bundles removed on",
+    "erase": "erased on",
+}
+
+
+def words(one: Believed) -> str:
+    """A note about how long a run is kept as one line: what, when, by whom, why."""
+    note = one.note
+    reason = f": {note.reason}" if note.reason else ""
+    return f"{_WORDS[note.kind]} {utc_text(note.at)} by {one.administrator}{reason}"
+
+
+def erased(run: str, one: Believed) -> RunErasedError:
+    """The error of a run of which that is the tombstone."""
+    return RunErasedError(
+        f"run {run} was {words(one)}",
+        remedy="use another run id; what may still be in the store of it goes with another `archiver erase`",
+    )
+
+
+def removed(run: str, seq: int, one: Believed) -> BundleRemovedError:
+    """The error of a bundle that was taken away, as that note says."""
+    return BundleRemovedError(
+        f"the bundle of checkpoint {seq} of run {run} is REMOVED: {words(one)}",
+        remedy="its records are still there: `archiver show` has what they say",
+    )
+
+
+def refuse_erased(run: str, known: Notes) -> None:
+    """`RunErasedError` where a believed tombstone says that all of the run was erased."""
+    one = known.tombstone(run)
+    if one is not None:
+        raise erased(run, one)
+
+
+def said(run: str, known: Notes) -> tuple[str, ...]:
+    """What administrators signed about how long the run is kept, as far as it holds, a line each."""
+    try:
+        standing = known.standing(run)
+        kinds: tuple[tuple[NoteKind, datetime | None], ...] = (
+            ("hold", standing.held),
+            ("merged", standing.merged),
+            ("remove", standing.removed),
+            ("erase", standing.erased),
+        )
+        found = (known.newest(run, kind) for kind, at in kinds if at is not None)
+        return tuple(words(one) for one in found if one is not None)
+    except ArchiverError:
+        return ()
+
+
+def doubted(run: str, known: Notes) -> tuple[str, ...]:
+    """What is to be said of notes that are not believed: they change nothing. Raises the store's errors."""
+    return tuple(
+        f"the note {one.name} changes nothing: {one.error}"
+        for one in known.examined(run)
+        if one.error is not None
+    )

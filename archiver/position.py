@@ -90,8 +90,7 @@ def _refuse_erased(run: str, catalog: Catalog, head: Entry | None) -> None:
         raise RunErasedError(
             f"run {run} has notes of administrators and no record, so it was erased as it seems, and what "
             f"they say is not known here: {doubted[0]}",
-            remedy=f"have somebody look who may read them (`{command('archiver verify', run)}`), or use another "
-            "run id",
+            remedy="have an administrator look at them with `archiver verify`, or use another run id",
         )
 
 

@@ -7,16 +7,18 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-from archiver import bundles, layout, rollback
+from archiver import bundles, layout, noting, rollback
 from archiver.audit import seen
 from archiver.catalog import Beginning, Catalog, Entry
 from archiver.errors import (
     ArchiverError,
     BundleExpiredError,
+    BundleRemovedError,
     InvalidNameError,
     KeyUnavailableError,
     NoSuchRunError,
     RecipientMismatchError,
+    RunErasedError,
 )
 from archiver.gate import told
 from archiver.gone import Gone
@@ -24,7 +26,7 @@ from archiver.ledger import Reading
 from archiver.model import utc_text
 from archiver.model.effect_entry import EffectEntry
 from archiver.model.record import Record
-from archiver.notes import Notes
+from archiver.notes import Believed, Notes
 from archiver.parallel import in_order
 from archiver.progress import Progress, Silent
 from archiver.recipients import fits
@@ -53,8 +55,9 @@ class Finding:
     seq: int | None = None
     error: ArchiverError | None = None
     note: str = ""
-    state: Literal["ok", "warning", "expired"] = "ok"
-    """`expired` for a bundle that is gone and may be; `warning` for what is not as it should be."""
+    state: Literal["ok", "warning", "expired", "removed"] = "ok"
+    """`expired` for a bundle that is gone and may be, `removed` for one that an administrator has taken away;
+    `warning` for what is not as it should be."""
     advice: Literal["rekey"] | None = None
     """The command that should be run on this run although nothing is wrong; such a finding is no object."""
     again: bool = False
@@ -173,6 +176,13 @@ class _Look:
             yield from findings
 
     def _run(self, run: str, catalog: Catalog, *, only: bool = False) -> Iterator[Finding]:
+        tombstone = catalog.notes.tombstone(run)
+        if tombstone is not None:
+            yield _left(noting.erased(run, tombstone), run, only)
+        else:
+            yield from self._there(run, catalog, only)
+
+    def _there(self, run: str, catalog: Catalog, only: bool) -> Iterator[Finding]:
         where = layout.records_prefix(run)
         sight = None
         try:
@@ -223,8 +233,10 @@ class _Look:
         run, seq = link.record.run, link.record.seq
         if size is None:
             error = gone.error(link.record)
-            if isinstance(error, BundleExpiredError):
-                return Finding(name, run, seq, note=str(error), state="expired")
+            if isinstance(error, BundleExpiredError | BundleRemovedError):
+                state: Literal["expired", "removed"]
+                state = "expired" if isinstance(error, BundleExpiredError) else "removed"
+                return Finding(name, run, seq, note=str(error), state=state)
             return Finding(name, run, seq, error=error)
         try:
             bundles.check_size(link.record, size)
@@ -259,6 +271,14 @@ class _Look:
         except ArchiverError as error:
             return Finding(name, record.run, record.seq, error=error), None
         return _compared(record, name, seal, self._catalog.notes, "opened"), seal
+
+
+def _left(erased: RunErasedError, run: str, only: bool) -> Finding:
+    """What is said where something of an erased run is left; raised where that run alone is asked for."""
+    if only:
+        raise erased
+    left = f"{erased}; something of it is left, which `archiver erase` removes"
+    return Finding(layout.records_prefix(run), run, note=left, state="warning", again=True)
 
 
 def _remarks(run: str, remarks: tuple[str, ...], links: tuple[Entry, ...]) -> Iterator[Finding]:
@@ -316,17 +336,20 @@ def _notes(run: str, notes: Notes) -> Iterator[Finding]:
         return
     for one in examined:
         if one.believed is not None:
-            note = one.believed.note
-            said = f": {note.reason}" if note.reason else ""
-            count = len(note.objects)
-            objects = f"{count} object{'' if count == 1 else 's'}"
-            yield Finding(
-                one.name, run, note=f"{one.believed.administrator} signed a rekey of {objects}{said}"
-            )
+            yield Finding(one.name, run, note=_signed(one.believed))
         elif isinstance(one.error, KeyUnavailableError):
             yield Finding(one.name, run, note="sealed to keys that are not here: not opened")
         else:
             yield Finding(one.name, run, error=one.error)
+
+
+def _signed(one: Believed) -> str:
+    note = one.note
+    if note.kind != "rekey":
+        return f"{one.administrator} signed: {noting.words(one)}"
+    said = f": {note.reason}" if note.reason else ""
+    count = len(note.objects)
+    return f"{one.administrator} signed a rekey of {count} object{'' if count == 1 else 's'}{said}"
 
 
 def _effects(run: str, setup: Setup, notes: Notes) -> Iterator[Finding]:

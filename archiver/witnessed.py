@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from archiver import rollback
+from archiver import noting, rollback
 from archiver.catalog import Catalog, Head
 from archiver.errors import ArchiverError, StoreError
 
@@ -34,7 +34,10 @@ class Witnessed:
             yield self._head(head)
 
     def vanished(self, known: Container[str]) -> Iterator[Head]:
-        """The runs that were seen in this store, and have no record in it any more though they should."""
+        """The runs that were seen in this store, and have no record in it any more though they should.
+
+        One that was erased is none of them, if its tombstone is believed.
+        """
         witness, store = self._setup.witness, self._setup.store_id
         if witness is None or store is None:
             return
@@ -54,7 +57,7 @@ class Witnessed:
                 error, found = failed.with_traceback(None), None
             if found is not None:
                 yield self._head(found)
-            elif error is not None:
+            elif error is not None and self._catalog.notes.tombstone(one.run) is None:
                 yield Head(one.run, one.seen.seq, error=error)
 
     @property
@@ -79,4 +82,10 @@ class Witnessed:
             head = self._catalog.newest_of(head.run) or head
         except ArchiverError as error:
             return replace(head, error=error.with_traceback(None))
-        return replace(head, error=sight.glance(head, self._now) or head.error)
+        wrong = sight.glance(head, self._now) or head.error
+        return replace(head, error=wrong and (self._erased(head.run) or wrong))
+
+    def _erased(self, run: str) -> ArchiverError | None:
+        """What explains that less is there than was seen, or that it does not hold together."""
+        tombstone = self._catalog.notes.tombstone(run)
+        return None if tombstone is None else noting.erased(run, tombstone)

@@ -53,11 +53,12 @@ def _chain(run: str, setup: Setup) -> tuple[Chain, ArchiverError | None]:
     """The records, and what speaks against them although they hold together."""
     from datetime import UTC, datetime
 
-    from archiver import rollback
+    from archiver import noting, rollback
     from archiver.catalog import Catalog
     from archiver.errors import ArchiverError, NoSuchRunError
 
-    now = datetime.now(UTC)
+    now, notes = datetime.now(UTC), Catalog(setup).notes
+    noting.refuse_erased(run, notes)
     try:
         sight = rollback.look(run, setup)
     except ArchiverError as error:
@@ -74,9 +75,12 @@ def _chain(run: str, setup: Setup) -> tuple[Chain, ArchiverError | None]:
 
 
 def _show(chain: Chain, setup: Setup, tail: int, as_json: bool) -> None:
+    from archiver import noting
+    from archiver.catalog import Catalog
     from archiver.cli import output
     from archiver.cli.text import counted
 
+    said = noting.said(chain.run, Catalog(setup).notes)
     items: list[dict[str, Any]] = []
     if tail:
         from archiver.cli.tail import last_items
@@ -90,11 +94,12 @@ def _show(chain: Chain, setup: Setup, tail: int, as_json: bool) -> None:
                 "replaced_before": list(_replaced_before(chain)),
                 "records": [link.record.document() for link in chain.links],
                 "sealed_to": list(chain.head.seal.recipients),
+                "signed": list(said),
                 "tail": [item["value"] for item in items],
             }
         )
         return
-    output.facts(_facts(chain))
+    output.facts([*_facts(chain), *(("administrator", one) for one in said)])
     output.heading("Checkpoints")
     output.table(_COLUMNS, [_row(link.record) for link in chain.links], cut=("PHASE", "NOTE"))
     if items:

@@ -79,7 +79,7 @@ def verify(
     Exits 4 when something is damaged or missing, else with the code of what was refused. With --distrust:
     3 when a run would lose records; nothing is changed.
 
-    In a pipe each line has: ok, warning, expired or the error's name, object, run, number, what was found.
+    In a pipe each line has: ok, warning, expired, removed or the error's name, object, run, number, what was found.
     With --distrust: run, records lost, the first number lost, the newest number, the newest whole checkpoint
     before, the command that restores it, what is wrong with the run already.
     """
@@ -156,6 +156,7 @@ def _say(told: _Told, sample: Sample | None, as_json: bool) -> None:
         _advise(told.advised)
         checked = counted(told.count, "object")
         expired = f", {counted(told.expired, 'bundle')} expired" if told.expired else ""
+        expired += f", {counted(told.removed, 'bundle')} removed" if told.removed else ""
         output.line(f"{checked} checked{expired}, {len(broken) or 'none'} damaged or refused.")
     if sample is not None and not as_json:
         output.note(
@@ -179,6 +180,7 @@ class _Told:
         self._as_json = as_json
         self.count = 0
         self.expired = 0
+        self.removed = 0
         self.broken: list[Finding] = []
         self.notes: list[Finding] = []
         self.advised: list[Finding] = []
@@ -190,6 +192,7 @@ class _Told:
 
         self.count += finding.advice is None and not finding.again
         self.expired += finding.state == "expired"
+        self.removed += finding.state == "removed"
         if finding.advice is not None:
             self.advised.append(finding)
         if finding.error is not None:

@@ -9,12 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archiver import __version__, audit, jsonio, layout, target
+from archiver import __version__, audit, jsonio, layout, noting, target
 from archiver.errors import AlreadyExistsError, DamagedError, InvalidNameError, NoSuchRunError, StoreFullError
 from archiver.export.copying import Copying
 from archiver.export.verifying import Judged, judged
 from archiver.history import Histories, Stored
 from archiver.model.export import Export, ExportedObject
+from archiver.notes import Notes
 from archiver.progress import Progress, Silent
 from archiver.scratch import fsync_folder
 from archiver.setup.copying import at_copy
@@ -59,6 +60,7 @@ def export(
     except AlreadyExistsError as error:
         error.remedy = "choose another folder with --into"
         raise
+    noting.refuse_erased(run, Notes(setup))
     found, remarks = _listed(run, setup, at)
     with target.beside(into) as scratch:
         size = sum(max(stored.info.size, sum(body.size for body in stored.bodies)) for stored in found)
@@ -74,7 +76,8 @@ def export(
             copying.name_store()
             objects = tuple(one for stored in found for one in copying.copied(stored))
             verdict = _verdict(run, setup, out, copying.target, objects, at)
-            made = _described(run, setup, at, verdict, (*remarks, *verdict.remarks), now or datetime.now(UTC))
+            remarks = (*remarks, *verdict.remarks, *noting.said(run, Notes(setup)))
+            made = _described(run, setup, at, verdict, remarks, now or datetime.now(UTC))
             _write(out / layout.EXPORT, jsonio.pretty(made.document()))
             target.appear(out, into, scratch)
         except OSError as error:

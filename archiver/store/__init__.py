@@ -8,10 +8,11 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from archiver.errors import ConfigError
-from archiver.store.base import ObjectInfo, ObjectStore, ObjectVersion, Remote, Versioned
+from archiver.store.base import Guarded, ObjectInfo, ObjectStore, ObjectVersion, Remote, Versioned
 from archiver.store.options import S3Options
 
 __all__ = [
+    "Guarded",
     "ObjectInfo",
     "ObjectStore",
     "ObjectVersion",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -82,6 +82,18 @@ class ObjectStore(Protocol):
 
         `was` is what `head` said: `AlreadyExistsError` if the object has changed since, as far as the store
         can tell; `ObjectNotFoundError` if it is gone. Where the store keeps versions the old one stays.
+        """
+
+
+@runtime_checkable
+class Guarded(Protocol):
+    """What a store does besides whose class tags have a lock, to be asked for with `isinstance`."""
+
+    def delete_if(self, name: str, allowed: Collection[RetentionClass | None]) -> bool:
+        """Remove the object and its tag, durably, if its class is one of these at that moment.
+
+        The lock that `retag` takes is held meanwhile. False where the class is another; True also where the
+        object is not there.
         """
 
 

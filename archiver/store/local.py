@@ -15,7 +15,7 @@ import errno
 import io
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -127,6 +127,24 @@ class LocalStore:
                 if tagged:
                     os.unlink(tag.file_name(leaf), dir_fd=folder)
             sync(folder)
+
+    def delete_if(self, name: str, allowed: Collection[RetentionClass | None]) -> bool:
+        """The same if the class is one of these, asked under the lock that `retag` takes; False if not."""
+        with suppress(ObjectNotFoundError), self._place(name) as (folder, leaf), translated(name):
+            status_of(folder, leaf, name)
+            with tag.hold(folder, leaf):
+                there = True
+                try:
+                    status_of(folder, leaf, name)
+                except ObjectNotFoundError:  # it was removed while we waited: only the tag is left
+                    there = False
+                if there and tag.read(folder, leaf) not in allowed:
+                    return False
+                if there:
+                    os.unlink(leaf, dir_fd=folder)
+                os.unlink(tag.file_name(leaf), dir_fd=folder)
+            sync(folder)
+        return True
 
     def replace(self, name: str, body: Iterable[bytes], *, was: ObjectInfo) -> ObjectInfo:
         """Put other bytes under a name that is there, durably; whoever reads the old ones keeps them.

@@ -1,0 +1,96 @@
+"""What `rm` and `erase` have in common: what there is, and whether it shall go."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import typer
+
+from archiver.cli import output
+from archiver.cli.options import interactive
+from archiver.errors import RefusedError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from archiver.removing import Found
+    from archiver.removing.planning import What
+    from archiver.setup import Setup
+
+_GOES = {
+    "remove": "Its bundles and effects go; its records stay.",
+    "erase": "All of it goes for good, every version; a signed tombstone stays.",
+}
+_WORD = {"remove": "rm", "erase": "erase"}
+
+
+def looked(run: str, setup: Setup, what: What) -> Found:
+    """What there is of the run. Raises as `removing.look`."""
+    from archiver import removing
+
+    return removing.look(run, setup, what, datetime.now(UTC))
+
+
+def agreed(found: Found, what: What, *, dry_run: bool, yes: bool, as_json: bool) -> bool:
+    """Whether it shall be done; of a dry run, which says what there is, it shall not."""
+    from archiver.cli.text import counted, size
+
+    if dry_run:
+        _show(found, as_json)
+        return False
+    if found.goes_on and not yes:
+        raise RefusedError(
+            f"run {found.run} goes on: {found.goes_on}",
+            remedy=f"end it first; or `archiver {_WORD[what]}` with --yes removes what is there now",
+        )
+    if yes:
+        return True
+    if as_json or not interactive():
+        raise UsageError(
+            "removing has to be confirmed, and nobody is here to be asked",
+            remedy="look at it with --dry-run, then run it with --yes",
+        )
+    _show(found, as_json=False)
+    objects = f"{counted(found.objects, 'object')} ({size(found.bytes)})"
+    output.line(_GOES[what])
+    if typer.confirm(f"Remove {objects} of run {found.run}?", err=True):
+        return True
+    output.line("Nothing was changed.")
+    return False
+
+
+def warn(warnings: Iterable[str]) -> None:
+    """Say what is to be said beside the result."""
+    for one in warnings:
+        output.problem("warning", one, None, style="1;33")
+
+
+def _show(found: Found, as_json: bool) -> None:
+    from archiver.cli.text import counted, size
+
+    warn(found.warnings)
+    if found.goes_on:
+        warn((f"the run goes on: {found.goes_on}",))
+    if as_json:
+        output.document(
+            {
+                "run": found.run,
+                "dry_run": True,
+                "objects": found.objects,
+                "versions": found.versions,
+                "bytes": found.bytes,
+                "goes_on": found.goes_on or None,
+                "names": sorted({item.name for item in found.items if not item.deleted}),
+            }
+        )
+        return
+    rows = [
+        (item.name, item.size if not output.tty() else size(item.size), item.version or "", state)
+        for item in found.items
+        for state in ("marker" if item.deleted else "hidden" if not item.latest else "",)
+    ]
+    output.table(("OBJECT", "SIZE", "VERSION", "STATE"), rows, middle=("OBJECT",))
+    if output.tty():
+        versions = f", {counted(found.versions, 'version')}" if found.versions != found.objects else ""
+        output.line(f"{counted(found.objects, 'object')}{versions}, {size(found.bytes)}.")

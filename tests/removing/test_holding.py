@@ -1,0 +1,159 @@
+"""Hold and release: every version, bases first, again after an interruption, whatever the clock says."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from archiver import holding, layout, noting
+from archiver.catalog import Catalog
+from archiver.cli import program
+from archiver.errors import NoSuchRunError, RunHeldError, UntrustedWriterError
+from archiver.notes import Notes
+from archiver.removing import erase, look, remove
+from archiver.setup import Setup
+from archiver.verify import verify
+from removing.doing import RUN, everything, put_effect, save, tags, there, with_stranger
+
+NOW = datetime.now(UTC)
+
+
+def test_a_hold_covers_all_of_the_run_and_release_gives_the_computed_classes_back(
+    setup: Setup, note: Path
+) -> None:
+    everything(setup, note)
+    before = tags(setup)
+    done = holding.hold(RUN, setup, reason="audit")
+    assert set(tags(setup).values()) == {"hold"}
+    # The audit object of the hold itself is one more.
+    assert done.changed == done.versions == len(before) + 1
+    assert "on hold since" in done.note
+    assert done.note.endswith(": audit")
+    released = holding.release(RUN, setup, reason="over")
+    assert released.changed == done.versions
+    after = tags(setup)
+    assert {name: after[name] for name in before} == {
+        (name, version): "success" if name.startswith("bundles/") else "record" for name, version in before
+    }
+
+
+def test_again_does_nothing_new_and_covers_what_was_saved_since(setup: Setup, note: Path) -> None:
+    save(setup, note, outcome="running")
+    holding.hold(RUN, setup, reason="one")
+    save(setup, note, outcome="running")
+    holding.hold(RUN, setup, reason="two")
+    assert set(tags(setup).values()) == {"hold"}
+    notes = [one.note for one in Notes(setup).of(RUN)]
+    assert [(one.kind, one.reason) for one in notes] == [("hold", "one")]
+
+
+def test_a_dry_run_changes_nothing(setup: Setup, note: Path) -> None:
+    save(setup, note)
+    before, names = tags(setup), there(setup)
+    done = holding.hold(RUN, setup, reason="x", dry_run=True)
+    assert (done.changed, done.versions) == (2, 2)
+    assert (tags(setup), there(setup)) == (before, names)
+
+
+@pytest.mark.parametrize("days", [-4000, 0, 4000])
+def test_a_release_ends_a_hold_whatever_the_clock_says(setup: Setup, note: Path, days: int) -> None:
+    save(setup, note)
+    holding.hold(RUN, setup, reason="x", now=NOW)
+    holding.release(RUN, setup, now=NOW + timedelta(days=days))
+    assert Notes(setup).standing(RUN).held is None
+    holding.hold(RUN, setup, reason="y", now=NOW + timedelta(days=-days))
+    assert Notes(setup).standing(RUN).held is not None
+    assert set(tags(setup).values()) == {"hold"}
+
+
+def test_two_notes_of_one_millisecond_are_told_apart(setup: Setup, note: Path) -> None:
+    save(setup, note)
+    at = NOW.replace(microsecond=123_100)
+    held = noting.put_note(setup, RUN, RUN, "hold", last=1, now=at)
+    ended = noting.put_note(setup, RUN, RUN, "release", last=1, now=at.replace(microsecond=123_900))
+    first, second = Notes(setup).of(RUN)
+    assert (first.note.kind, second.note.kind) == ("release", "hold")
+    assert first.note.at > second.note.at
+    assert ended.at > held.at
+    assert Notes(setup).standing(RUN).held is None
+
+
+def test_a_note_of_somebody_who_is_not_trusted_changes_nothing_and_is_said(setup: Setup, note: Path) -> None:
+    save(setup, note)
+    stranger = with_stranger(setup)
+    noting.put_note(stranger, RUN, RUN, "hold", last=1)
+    assert Notes(setup).standing(RUN).held is None
+    found = look(RUN, setup, "remove", NOW)
+    assert "changes nothing" in found.warnings[0]
+    assert "not a trusted administrator" in found.warnings[0]
+    with pytest.raises(UntrustedWriterError):
+        holding.hold(RUN, with_writers_of(setup, stranger), reason="x")
+    (finding,) = [one for one in verify(setup, RUN) if one.object.startswith("notes/")]
+    assert isinstance(finding.error, UntrustedWriterError)
+
+
+def with_writers_of(setup: Setup, stranger: Setup) -> Setup:
+    return replace(setup, signing_key=stranger.signing_key)
+
+
+def test_what_is_on_hold_is_neither_removed_nor_erased(setup: Setup, note: Path) -> None:
+    save(setup, note)
+    holding.hold(RUN, setup, reason="a court")
+    before = there(setup)
+    for act in (remove, erase):
+        with pytest.raises(RunHeldError, match="a court"):
+            act(RUN, setup)
+    assert there(setup) == before
+
+
+def test_a_tag_of_somebody_else_holds_as_well(setup: Setup, note: Path) -> None:
+    record = save(setup, note)
+    put_effect(setup, RUN)
+    setup.store.retag(layout.effect_name(RUN, "ab" * 16), "hold")
+    for act in (remove, erase):
+        with pytest.raises(RunHeldError, match="has the tag `hold`"):
+            act(RUN, setup)
+    assert record.bundle is not None
+    setup.store.head(record.bundle.name)
+    done = holding.release(RUN, setup)
+    assert done.changed == 1
+    assert "hold" not in tags(setup).values()
+
+
+def test_only_a_run_that_is_there_is_held(setup: Setup) -> None:
+    with pytest.raises(NoSuchRunError):
+        holding.hold("nobody", setup, reason="x")
+    assert there(setup, "nobody") == []
+
+
+def test_verify_and_show_say_it_in_plain_words(
+    setup: Setup, note: Path, config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save(setup, note)
+    flag = ["--config", str(config)]
+    assert program.run("archiver", ["hold", RUN, *flag, "--reason", "a court", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["objects"], document["changed"], document["dry_run"]) == (3, 3, False)
+    assert program.run("archiver", ["verify", RUN, *flag]) == 0
+    said = capsys.readouterr().out
+    assert "signed: on hold since" in said
+    assert "signed a rekey" not in said
+    assert program.run("archiver", ["show", RUN, *flag]) == 0
+    assert "on hold since" in capsys.readouterr().out
+    assert program.run("archiver", ["release", RUN, *flag]) == 0
+    assert capsys.readouterr().out.split("\t")[3] == "3"
+    assert program.run("archiver", ["hold", RUN, *flag, "--reason", " "]) == 2
+    assert Catalog(setup).notes.standing(RUN).held is None
+
+
+def test_a_rekey_takes_none_of_these_notes_for_one_of_its_own(setup: Setup, note: Path) -> None:
+    everything(setup, note)
+    holding.hold(RUN, setup, reason="x")
+    findings = [one for one in verify(setup, RUN) if one.object.startswith("notes/")]
+    said = sorted(one.note for one in findings if one.ok)
+    assert sum("signed a rekey of 4 objects: new keys" in one for one in said) == 1
+    assert sum("on hold since" in one for one in said) == 1
