@@ -43,9 +43,10 @@ recipients = [
 # max_age = "7d"
 # policy = {{ stale = "block", unknown = "warn" }}
 
-# Completed runs that `archiver sweep` archives; without a source, those of Claude Code and Codex on this machine.
-# [[sweep.sources]]
-# kind = "claude-code"
+# What `archiver sweep` archives; without sources, what Claude Code and Codex keep on this machine.
+[sweep]
+# idle = "30m"
+# sources = [{{ kind = "claude-code" }}, {{ kind = "folder", path = "runs" }}]
 
 [redaction]
 # rule_files = ["rules.toml"]
