@@ -93,7 +93,7 @@ def rule_of(rule: Mapping[str, Any], name: str) -> Rule:
         name=name,
         prefix=prefix_of(rule),
         tags=_tags(inner),
-        greater=inner.get("ObjectSizeGreaterThan"),
+        greater=inner.get("ObjectSizeGreaterThan") or None,  # S3 and Terraform write 0 for none
         less=inner.get("ObjectSizeLessThan"),
         days=expiration.get("Days"),
         date=_date(expiration.get("Date")),
