@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from archiver.errors import ArchiverError, InputNotFoundError
+from archiver.errors import ArchiverError, InputNotFoundError, RefusedError
 from archiver.model.run_manifest import MANIFEST_NAME
 from archiver.safetext import one_line
 from archiver.sources import places, rollouts
@@ -27,27 +27,34 @@ from archiver.transcripts.reader import recognise
 from archiver.transcripts.source import FileSource
 
 _DAMAGED: Final = Told("crashed", "what it holds is damaged")
+_GONE: Final = Ending(False, None, "gone since it was found")
 _NOTHING_ASKED: Final = Told("cancelled", "nothing was ever asked")
 
 
 def ending(found: Found, now: datetime, opened: OpenFiles) -> Ending:
     """Whether it is complete and how it ended, as its files are now.
 
-    Raises `InputNotFoundError` where they may not be read; files that are gone make a run that is not
-    complete.
+    Raises `RefusedError` where they may not be read; files that are gone make a run that is not complete.
     """
     if found.outcome not in (None, "running"):
         return Ending(True, found.outcome, f"{MANIFEST_NAME} says {found.outcome}")
     try:
         files = _again(found)
-        if files is None:
-            return Ending(False, None, "gone since it was found")
-        return _ending(found, files, now, opened)
-    except OSError as error:
-        raise InputNotFoundError(
-            f"{one_line(found.key)} cannot be looked at: {error.strerror}",
-            remedy="check who may read it",
+        return _GONE if files is None else _ending(found, files, now, opened)
+    except (OSError, InputNotFoundError) as error:
+        if _is_gone(found.paths[0]):
+            return _GONE
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise RefusedError(
+            f"{one_line(found.key)} cannot be looked at: {why}", remedy="check who may read it"
         ) from error
+
+
+def _is_gone(path: Path) -> bool:
+    try:
+        return stamp_of(path) is None
+    except OSError:
+        return False
 
 
 def _ending(found: Found, files: tuple[FileStamp, ...], now: datetime, opened: OpenFiles) -> Ending:
@@ -124,7 +131,7 @@ def _final(value: Any, source: FileSource) -> tuple[bool, Told | None]:
     kind = value.get("type")
     if kind == "result" and isinstance(value.get("subtype"), str):
         good = value["subtype"] == "success" and value.get("is_error") is not True
-        word = "success" if good else one_line(value["subtype"])[:40]
+        word = "an error" if value["subtype"] == "success" and not good else one_line(value["subtype"])[:40]
         return True, Told("succeeded" if good else "failed", f"final marker: its result is {word}")
     event = (event_of(value) or {}).get("type")
     if event in TURN_ENDS or event == TURN_ABORTED:
@@ -136,7 +143,8 @@ def _final(value: Any, source: FileSource) -> tuple[bool, Told | None]:
 def _of_exec(source: FileSource, *, aborted: bool) -> Told | None:
     """The end of a turn is the end of the run where no person can ask for another one."""
     head = rollouts.head(source.path)
-    if rollouts.is_side(head) or "exec" not in (head.get("source"), str(head.get("originator"))[-4:]):
+    exec_ = head.get("source") == "exec" or head.get("originator") == "codex_exec"
+    if rollouts.is_side(head) or not exec_:
         return None
     if aborted:
         return Told("cancelled", f"final marker: {TURN_ABORTED}")

@@ -88,7 +88,7 @@ class Source(Protocol):
         ...
 
     def ending(self, found: Found, now: datetime, opened: OpenFiles) -> Ending:
-        """Whether it is complete and how it ended; `InputNotFoundError` if its files are gone by now."""
+        """Whether it is complete and how it ended; `RefusedError` if it may not be read."""
         ...
 
 

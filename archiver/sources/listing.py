@@ -100,11 +100,12 @@ class Pattern:
 
     def __init__(self, root: Path, pattern: str) -> None:
         self._root = os.fspath(root)
-        self._steps = [step for step in pattern.split("/") if step not in ("", ".")]
+        steps = [step for step in pattern.split("/") if step not in ("", ".")]
+        self._steps = [] if set(steps) == {"**"} else steps
 
     def fits(self, path: Path | str) -> bool:
         """Whether a path below the root fits."""
-        if not self._steps or self._steps[0] == "**" == self._steps[-1]:
+        if not self._steps:
             return True
         relative = os.path.relpath(path, self._root)
         places = self._past({0})
