@@ -66,7 +66,6 @@ def _detached() -> bool:
         if os.fork():
             os._exit(0)
         os.chdir("/")
-        os.umask(0o077)
         null = os.open(os.devnull, os.O_RDWR)
         for number in (0, 1, 2):
             os.dup2(null, number)

@@ -189,20 +189,22 @@ def _without(text: str, path: _Path) -> str:
     first, last = at == 0, at == len(node.parts) - 1
     if first and last:
         before, behind = text[node.start + 1 : part.start], text[part.end : node.end - 1]
-        kept = before.rstrip() if holds_comment(before) else ""
-        return (
-            text[: node.start + 1]
-            + kept
-            + (behind if kept or holds_comment(behind) else "")
-            + text[node.end - 1 :]
-        )
+        if not (holds_comment(before) or holds_comment(behind)):
+            behind = ""
+        return text[: node.start + 1] + _ended(before, behind + text[node.end - 1 :])
     if last:
-        comma = after_space(text, node.parts[at - 1].end)
-        gap = text[node.parts[at - 1].end : comma] + text[comma + 1 : part.start]
-        kept = gap.rstrip() if holds_comment(gap) else ""
-        return text[: node.parts[at - 1].end] + kept + text[part.end :]
+        end = node.parts[at - 1].end
+        comma = after_space(text, end)
+        return text[:end] + _ended(text[end:comma] + text[comma + 1 : part.start], text[part.end :])
     comma = after_space(text, part.end)
     return text[: part.start] + (text[part.end : comma] + text[comma + 1 :]).lstrip(" \t\r\n")
+
+
+def _ended(gap: str, rest: str) -> str:
+    """What follows behind a gap of which only comments stay; one to the end of its line needs that end."""
+    kept = gap.rstrip() if holds_comment(gap) else ""
+    line_end = "\n" if "//" in kept and not rest.startswith(("\r", "\n")) else ""
+    return kept + line_end + rest
 
 
 def _holds_only(node: Node, part: Part) -> bool:

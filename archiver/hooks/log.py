@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from archiver.config.homes import state_home
 from archiver.errors import ArchiverError
-from archiver.model import utc_text
 from archiver.safetext import one_line, shorten
 
 MAX_SIZE: Final = 16 << 20
@@ -38,7 +37,7 @@ def failed(event: str, session: str, error: BaseException) -> None:
 
 def write(event: str, session: str, what: str, **more: Any) -> None:
     """Append one line; `session` is the path of its file. Raises `OSError`."""
-    line = {"time": utc_text(datetime.now(UTC)), "event": event, "session": session, "what": what, **more}
+    line = {"time": _now(), "event": event, "session": session, "what": what, **more}
     shown = {
         name: shorten(one_line(value), _LONGEST) if isinstance(value, str) else value
         for name, value in line.items()
@@ -60,6 +59,10 @@ def tail() -> list[dict[str, Any]]:
         return []
     read = [_line(line) for line in lines[1 if size > _TAIL else 0 :]]
     return [line for line in read if line is not None]
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _line(data: bytes) -> dict[str, Any] | None:

@@ -67,9 +67,10 @@ def read(scope: Scope, path: Path) -> SettingsFile:
         raise InputNotFoundError(
             f"{path} cannot be read: {error.strerror}", remedy="check its owner and mode"
         ) from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise RefusedError(f"{path} is no plain file", remedy="name another one with --settings")
     with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise RefusedError(f"{path} is no plain file", remedy="name another one with --settings")
         data = file.read(_MAX + 1)
     if len(data) > _MAX:
         raise RefusedError(f"{path} has more than {_MAX} bytes: it is no settings file")
