@@ -79,7 +79,8 @@ def verify(
     Exits 4 when something is damaged or missing, else with the code of what was refused. With --distrust:
     3 when a run would lose records; nothing is changed.
 
-    In a pipe each line has: ok, warning, expired, removed or the error's name, object, run, number, what was found.
+    In a pipe each line has: ok, warning, expired, removed or the error's name, object, run, number, what was
+    found.
     With --distrust: run, records lost, the first number lost, the newest number, the newest whole checkpoint
     before, the command that restores it, what is wrong with the run already.
     """
