@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from archiver.catalog import Head
     from archiver.model import Record
     from archiver.setup import Setup
+    from archiver.tagging.outlook import Outlook, Outlooks
     from archiver.witnessed import Witnessed
 
 
@@ -68,7 +69,8 @@ def list_runs(
     writer died in that moment or could not, appears only in the full list.
 
     In a pipe each line has: run, number, saved at, outcome, task, stored bytes, credentials replaced, phase,
-    note. A run whose record cannot be read is listed with its error, whatever is asked for; so is one of
+    note, expires on. The last says until when the newest checkpoint is there at least: a day, `held`, or
+    `removed`. A run whose record cannot be read is listed with its error, whatever is asked for; so is one of
     which the store has less than was seen before, or nothing any more.
 
     `--schema '<2'` finds what has to be drained before a release stops reading a version: all records of all
@@ -78,12 +80,13 @@ def list_runs(
     from archiver.cli import output, problems
     from archiver.cli.program import described
     from archiver.cli.text import counted, since_when
+    from archiver.tagging.outlook import Outlooks
 
     start = since_when(since) if since else None
     _refuse_both(newest, schema)
     versions = None if schema is None else draining.versions(schema)
     setup = open_for("read", config, store, identity, writers)
-    found = _Found(as_json)
+    found = _Found(as_json, Outlooks(setup) if schema is None else None)
     stopped = _collect(setup, newest, versions, lambda head: _wanted(head, task, outcome, start), found)
     if as_json:
         errors = [{"run": h.run, "seq": h.seq, **described(h.error)} for h in found.broken if h.error]
@@ -144,7 +147,7 @@ def _collect(
         for head in witnessed.heads(answer.heads):
             found.add(head)
         stopped = answer.stopped
-    found.warnings = witnessed.warnings
+    found.witnessed = witnessed.warnings
     return stopped
 
 
@@ -167,13 +170,20 @@ def _all(setup: Setup, versions: Callable[[int], bool] | None, witnessed: Witnes
 class _Found:
     """What is going to be shown, in as little memory as that takes: there may be very many runs."""
 
-    def __init__(self, as_json: bool) -> None:
+    def __init__(self, as_json: bool, outlooks: Outlooks | None) -> None:
+        """Without `outlooks`, for checkpoints that are not the newest, nothing is said of their end."""
         self.as_json = as_json
+        self._outlooks = outlooks
         self._rows: list[tuple[tuple[float, str], Any]] = []
         self.broken: list[Head] = []
         self.away = 0
         """Runs whose newest record lacks a recipient that was away."""
-        self.warnings: tuple[str, ...] = ()
+        self.witnessed: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What could not be looked at."""
+        return (*self.witnessed, *(self._outlooks.warnings if self._outlooks else ()))
 
     def add(self, head: Head) -> None:
         from archiver import jsonio
@@ -183,10 +193,11 @@ class _Found:
         if head.error is not None:
             self.broken.append(head)
         self.away += bool(head.missing)
+        outlook = self._outlooks.of(head.record) if self._outlooks and head.record is not None else None
         if not self.as_json:
-            self._rows.append((place(head), _row(head)))
+            self._rows.append((place(head), (*_row(head), _expires(outlook))))
         elif head.record is not None:
-            document = head.record.document()
+            document = {**head.record.document(), **_kept(outlook)}
             self._rows.append((place(head), document if output.tty() else jsonio.held(document)))
 
     def shown(self) -> list[Any]:
@@ -201,7 +212,7 @@ def _none(schema: str | None, *, filtered: bool) -> str:
     return "No such runs." if filtered else "No runs."
 
 
-_COLUMNS = ("RUN", "NO", "SAVED (UTC)", "OUTCOME", "TASK", "STORED", "FOUND", "PHASE", "NOTE")
+_COLUMNS = ("RUN", "NO", "SAVED (UTC)", "OUTCOME", "TASK", "STORED", "FOUND", "PHASE", "NOTE", "EXPIRES")
 
 
 def _wanted(head: Head, task: str | None, outcome: str | None, start: datetime | None) -> bool:
@@ -221,6 +232,25 @@ def _row(head: Head) -> tuple[Any, ...]:
     if head.record is None:
         return (head.run, head.seq, "", _wrong(head), "", "", "", "", "")
     return _record_row(head.record, _wrong(head) if head.error is not None else head.record.outcome)
+
+
+def _expires(outlook: Outlook | None) -> str:
+    if outlook is None:
+        return ""
+    if outlook.removed or outlook.held:
+        return "removed" if outlook.removed else "held"
+    return outlook.expires_on.date().isoformat() if outlook.expires_on else ""
+
+
+def _kept(outlook: Outlook | None) -> dict[str, Any]:
+    """The same as fields beside those of the record; `retention` is the class by now."""
+    from archiver.model import utc_text
+
+    if outlook is None:
+        return {}
+    end = utc_text(outlook.expires_on) if outlook.expires_on else None
+    known = {} if outlook.retention is None else {"retention": outlook.retention}
+    return {**known, "expires_on": end, "held": outlook.held, "removed": outlook.removed}
 
 
 def _wrong(head: Head) -> str:

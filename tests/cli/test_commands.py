@@ -156,7 +156,8 @@ def test_scripts_get_lines_and_json(command: Command, work: Path) -> None:
     assert [row[:3] for row in saved.rows] == [[RUN, "1", "failed"]]
     assert int(saved.rows[0][4]) >= 1
     (row,) = command("list").rows
-    assert (row[:2], row[3:5], row[7:]) == ([RUN, "1"], ["failed", "task 7"], ["tests", "-"])
+    assert (row[:2], row[3:5], row[7:9]) == ([RUN, "1"], ["failed", "task 7"], ["tests", "-"])
+    assert len(row) == 10
     listed = command("list", "--json").json
     assert (listed["runs"][0]["run"], listed["runs"][0]["user"], listed["errors"]) == (RUN, "u", [])
     shown = command("show", RUN, "--json", "--tail", 1).json
