@@ -19,7 +19,7 @@ from archiver.sources.found import Ending, FileStamp, Found
 from archiver.sources.listing import stamp_of
 from archiver.sources.opened import OpenFiles
 from archiver.sources.session import dialect_of
-from archiver.sources.tail import LARGEST, MARKER_WINDOW, tails
+from archiver.sources.tail import LARGEST, LARGEST_MARKER, MARKER_WINDOW, tails
 from archiver.sources.verdict import TURN_ABORTED, TURN_ENDS, Told, Verdict, response_beside
 from archiver.transcripts.codex_lines import event_of
 from archiver.transcripts.detect import CLAUDE_CODE, CODEX, OPAQUE
@@ -112,7 +112,7 @@ def _span(quiet: timedelta) -> str:
 
 def _marker(source: FileSource) -> Told | None:
     """What the last lines say of the end, where a harness that is done wrote that."""
-    for tail in tails(source, MARKER_WINDOW):
+    for tail in tails(source, MARKER_WINDOW, LARGEST_MARKER):
         if tail.torn:
             return None
         for value in tail.backwards():

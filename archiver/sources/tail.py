@@ -12,6 +12,8 @@ from archiver.transcripts.source import FileSource, read_range
 
 WINDOW: Final = 256 << 10
 MARKER_WINDOW: Final = 64 << 10
+LARGEST_MARKER: Final = 4 << 20
+"""A longer last line is no marker: without one only quiet decides."""
 LARGEST: Final = 64 << 20
 """Bytes that are looked at at most: the largest item of a transcript has a quarter of that."""
 _GROWTH: Final = 8
@@ -37,14 +39,14 @@ class Tail:
             yield from reversed(_values(line))
 
 
-def tails(source: FileSource, window: int = WINDOW) -> Iterator[Tail]:
+def tails(source: FileSource, window: int = WINDOW, largest: int = LARGEST) -> Iterator[Tail]:
     """Longer and longer ends of a file, for as long as the reader needs more of it."""
     while True:
         made = _tail(source, window)
         yield made
-        if made.whole or window >= LARGEST:
+        if made.whole or window >= largest:
             return
-        window = min(window * _GROWTH, LARGEST)
+        window = min(window * _GROWTH, largest)
 
 
 def _tail(source: FileSource, window: int) -> Tail:

@@ -22,6 +22,7 @@ _CUT: Final = frozenset({"max_tokens", "model_context_window_exceeded", "refusal
 TURN_ENDS: Final = frozenset({"task_complete", "turn_complete", "turn.completed"})
 TURN_ABORTED: Final = "turn_aborted"
 
+_PICTURES: Final = frozenset({"image", "document", "image_url", "input_image", "input_file", "file"})
 _PAUSES: Final = frozenset({"tool_use", "pause_turn"})
 
 State = Literal["asked", "answered", "done", "interrupted", "error", "cut"]
@@ -104,7 +105,7 @@ class Verdict:
         self.open -= {result.call_id for result in facts.results}
         if facts.role == "assistant":
             self._said(item, facts)
-        elif facts.instruction or (facts.results and self.state != "done") or _goes_on(item):
+        elif facts.instruction or (facts.results and self.state != "done") or _asks(item, facts):
             self.state = "asked"
 
     def _said(self, item: Any, facts: Facts) -> None:
@@ -167,6 +168,11 @@ def _items_of(response: dict[str, Any]) -> list[Any]:
     return [response] if response.get("role") == "assistant" else []
 
 
-def _goes_on(item: Any) -> bool:
-    """Whether a compaction was made in the middle of the work, which is to go on then."""
-    return bool(at(item, ("compactMetadata", "trigger")) == "auto")
+def _asks(item: Any, facts: Facts) -> bool:
+    """Whether it asks without words: by a picture, or as a compaction in the middle of work that goes on."""
+    if facts.role != "user" or item.get("isMeta") is True:
+        return bool(at(item, ("compactMetadata", "trigger")) == "auto")
+    inner = item.get("message") or payload_of(item) or item
+    content = inner.get("content") if isinstance(inner, dict) else None
+    parts = content if isinstance(content, list) else ()
+    return any(isinstance(part, dict) and part.get("type") in _PICTURES for part in parts)

@@ -53,6 +53,7 @@ BOUNDARY = C.line("system", subtype="compact_boundary", compactMetadata={"trigge
 BY_HAND = C.line("system", subtype="compact_boundary", compactMetadata={"trigger": "manual"})
 INTERRUPTED = C.asks("[Request interrupted by user for tool use]")
 SIDE = Claude(side="a1")
+PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
 
 
 @pytest.mark.parametrize(
@@ -68,6 +69,8 @@ SIDE = Claude(side="a1")
         ([*C.whole(), C.asks("and now?")], "crashed"),
         ([*C.whole(), C.asks("and now?"), SYNTHETIC], "crashed"),
         ([*C.whole(), BOUNDARY], "crashed"),
+        ([*C.whole(), C.line("user", [PICTURE])], "crashed"),
+        ([*C.whole(), C.line("user", [PICTURE], isMeta=True)], "succeeded"),
         ([*C.whole(), BY_HAND], "succeeded"),
         ([C.asks(), C.calls(), BY_HAND, C.asks(), C.says()], "succeeded"),
         ([C.asks(), C.calls("lost"), C.asks("go on"), C.says()], "succeeded"),
@@ -252,7 +255,7 @@ def test_a_session_that_may_not_be_read_is_refused(tmp_path: Path, monkeypatch: 
         return real(name, *more, **options)
 
     monkeypatch.setattr(os, "open", closed)
-    with pytest.raises(RefusedError, match="cannot be looked at: .*Permission denied"):
+    with pytest.raises(RefusedError, match=r"cannot be looked at: .*Permission denied"):
         ending(found, NOW, OpenFiles())
 
 

@@ -326,6 +326,8 @@ def test_a_manifest_of_a_session_has_its_sub_agents(tmp_path: Path) -> None:
         ("linked/chat.json", "leads through a link"),
         ("pipe", "is no regular file"),
         ("bad\x1b[2Jname", "is not there"),
+        ("x" * 300, "cannot be read: File name too long"),
+        ("\ud800", "unable to parse raw data as a unicode string"),
     ],
 )
 def test_a_manifest_leads_nowhere_else(tmp_path: Path, name: str, why: str) -> None:
