@@ -54,10 +54,8 @@ class ClaudeCode(Place):
     ) -> Iterator[tuple[Found, bool]]:
         """The runs of one folder, and whether a link leads to each."""
         project = _Project(self, folder, problems)
-        for name, entry in project.sessions.items():
-            main = self.stamp(entry, problems, follow=True) if pattern.fits(entry.path) else None
-            if main is not None and main.size > 0:
-                own = name.removesuffix(_LINES)
+        for own, (entry, main) in project.sessions.items():
+            if pattern.fits(entry.path):
                 files = (main, *project.agents.get(own, ()))
                 yield self.found(main.path, files, run_id=named_id(main.path)), entry.is_symlink()
         for session, agent in project.orphans:
@@ -72,15 +70,21 @@ class _Project:
     place: Place
     folder: Path
     problems: list[Unusable]
-    sessions: dict[str, Entry] = field(default_factory=dict)
+    sessions: dict[str, tuple[Entry, FileStamp]] = field(default_factory=dict)
+    """By name without its ending; one that is empty is none."""
     agents: dict[str, list[FileStamp]] = field(default_factory=dict)
-    """By the session's name without its ending."""
+    """By the name of the session."""
     orphans: list[tuple[str | None, FileStamp]] = field(default_factory=list)
     _named: dict[str, list[str]] | None = None
 
     def __post_init__(self) -> None:
         found = self.place.entries(self.folder, self.problems)
-        self.sessions = {entry.name: entry for entry in found if places.is_session(entry.name)}
+        for entry in found:
+            main = (
+                self.place.stamp(entry, self.problems, follow=True) if places.is_session(entry.name) else None
+            )
+            if main is not None and main.size > 0:
+                self.sessions[entry.name.removesuffix(_LINES)] = entry, main
         for entry in found:
             if places.is_agent(entry.name):
                 self._old(entry)
@@ -103,9 +107,9 @@ class _Project:
     def _add(self, session: str | None, file: FileStamp | None) -> None:
         if file is None:
             return
-        owners = [session] if f"{session}{_LINES}" in self.sessions else self._owners(session)
+        owners = [session] if session in self.sessions else self._owners(session)
         for owner in owners:
-            self.agents.setdefault(owner or "", []).append(file)
+            self.agents.setdefault(owner, []).append(file)
         if not owners:
             self.orphans.append((session, file))
 
@@ -113,7 +117,7 @@ class _Project:
         """Sessions that bear another name than the id inside: looked into only where somebody asks."""
         if self._named is None:
             self._named = {}
-            for name, entry in self.sessions.items():
+            for name, (entry, _) in self.sessions.items():
                 for one in ids_in(Path(entry.path)):
-                    self._named.setdefault(one, []).append(name.removesuffix(_LINES))
+                    self._named.setdefault(one, []).append(name)
         return self._named.get(session or "", [])

@@ -152,7 +152,7 @@ def test_a_final_marker_counts_at_once_and_though_the_file_is_open(
         [head("s"), codex_asks(), codex_says(), event("task_complete")],
         [head("s", **EXEC), codex_says(), event("task_complete"), event("task_started")],
         [head("s", **EXEC), codex_says(), event("task_complete"), codex_asks()],
-        [head("s", source={"subagent": "review"}), codex_says(), event("task_complete")],
+        [head("s", **EXEC | {"source": {"subagent": "review"}}), codex_says(), event("task_complete")],
     ],
 )
 def test_what_may_go_on_has_no_final_marker(tmp_path: Path, lines: list[Any]) -> None:

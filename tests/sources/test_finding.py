@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
+import tomllib
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -129,6 +131,29 @@ def test_a_sub_agent_whose_session_is_gone_is_a_run_of_its_own(home: Path) -> No
         assert one.run_id == of_session(path).run_id
         ended = source("claude-code").ending(one, NOW, OpenFiles())
         assert (ended.complete, ended.outcome) == (True, "succeeded")
+
+
+def test_no_sub_agent_is_lost_with_a_session_that_is_none(home: Path) -> None:
+    place = projects(home)
+    side = agent(place / ONE / "subagents" / "agent-a1.jsonl")
+    (place / f"{ONE}.jsonl").touch()
+    assert set(runs(source("claude-code"))) == {side.name}
+    (place / f"{ONE}.jsonl").unlink()
+    (place / f"{ONE}.jsonl").symlink_to(home / "nothing")
+    assert set(runs(source("claude-code"))) == {side.name}
+
+
+def test_a_session_is_not_read_to_be_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b", "c"):
+        session(projects(home), session_id(name))
+        agent(projects(home) / session_id(name) / "subagents" / "agent-1.jsonl", session_id(name))
+    place = source("claude-code")
+
+    def refuse(*_: Any, **__: Any) -> int:
+        raise AssertionError("a file was opened")
+
+    monkeypatch.setattr(os, "open", refuse)
+    assert [len(one.files) for one in runs(place).values()] == [2, 2, 2]
 
 
 def test_a_session_that_goes_on_from_another_is_told_apart_by_its_name(home: Path) -> None:
@@ -486,3 +511,18 @@ def test_a_place_that_is_not_there_is_said(home: Path) -> None:
         [word] = source(kind, home / "none").find()
         assert isinstance(word, Unusable)
         assert (word.why, word.broken) == ("there is no such folder", True)
+
+
+def test_the_examples_of_the_guide_are_valid(tmp_path: Path) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "SOURCES.md").read_text("utf-8")
+    blocks = re.findall(r"(?:^    .*\n)+", guide, re.MULTILINE)
+    example = tomllib.loads(next(block for block in blocks if "[sweep]" in block))
+    assert [one.kind for one in SweepSettings.model_validate(example["sweep"]).sources] == [
+        "claude-code",
+        "codex",
+        "messages",
+        "folder",
+    ]
+    said = json.loads(next(block for block in blocks if '"format"' in block))
+    manifest(tmp_path, **said | {"transcript": ["log/chat.json"]})
+    assert runs(source("folder", tmp_path))[tmp_path.name].run_id == "build-4711"
