@@ -4,7 +4,7 @@ locals {
 
   versions_too = ["s3:GetObject", "s3:GetObjectVersion"]
   tags_too     = ["s3:GetObjectTagging", "s3:GetObjectVersionTagging"]
-  every_run    = [for kind in ["records", "bundles", "effects", "notes", "index"] : "${local.objects}${kind}/*"]
+  every_run    = [for kind in ["records", "bundles", "effects", "notes", "audit", "index"] : "${local.objects}${kind}/*"]
 
   # What `doctor` looks at; none of it shows anything of a run.
   looks = {

@@ -1,0 +1,26 @@
+"""The contract of all stores, on the bucket that was applied, as the administrator."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+
+import pytest
+from store.contract_remote import PART
+from store.test_s3 import S3Contract
+
+from archiver.aws.options import AwsOptions
+from archiver.store import ObjectStore, S3Options, open_store
+from terraform.applied import Applied
+
+
+class TestAppliedBucket(S3Contract):
+    """Below the store's prefix, each test in a place of its own."""
+
+    @pytest.fixture
+    def fresh(self, applied: Applied, become: Callable[..., None]) -> Callable[[], ObjectStore]:
+        become(applied.session("administrator"))
+        numbers = iter(range(10**6))
+        place = f"{applied.url}/contract/{secrets.token_hex(6)}"
+        options = S3Options(AwsOptions(region="eu-central-1", endpoint_url=applied.endpoint), part_size=PART)
+        return lambda: open_store(f"{place}/{next(numbers)}", options=options)

@@ -1,0 +1,84 @@
+"""The module by itself: form, validity, its own tests, and what its README says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from terraform.tool import MODULE, Terraform, program
+
+_BLOCK = re.compile(r'^(variable|output) "(\w+)" \{\n(.*?)^\}', re.MULTILINE | re.DOTALL)
+_DESCRIPTION = re.compile(r'^  description = "((?:[^"\\]|\\.)*)"$', re.MULTILINE)
+
+
+def test_the_form() -> None:
+    done = subprocess.run(
+        [program(), "fmt", "-check", "-recursive", "-diff", MODULE], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_it_is_valid(module: Terraform) -> None:
+    module.run("validate")
+
+
+@pytest.mark.parametrize("example", ["minimal", "complete"])
+def test_the_examples_are_valid(module: Terraform, example: str) -> None:
+    Terraform(module.folder / "examples" / example).init().run("validate")
+
+
+def test_its_own_tests(module: Terraform) -> None:
+    said = module.run("test")
+    assert re.search(r"^Success! \d+ passed, 0 failed\.", said, re.MULTILINE), said
+
+
+def blocks(kind: str) -> dict[str, str]:
+    """The variables or outputs of the module: what stands between their braces, by name."""
+    text = "".join(path.read_text() for path in sorted(MODULE.glob("*.tf")))
+    return {name: body for word, name, body in _BLOCK.findall(text) if word == kind}
+
+
+def table(heading: str) -> dict[str, list[str]]:
+    """The rows of the README's table below that heading, by the name in the first column."""
+    text = (MODULE / "README.md").read_text()
+    part = text.split(f"## {heading}\n")[1].split("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith("| `")]
+    return {row[0].strip("`"): row[1:] for row in rows}
+
+
+def test_the_readme_has_every_input() -> None:
+    rows, variables = table("Inputs"), blocks("variable")
+    assert list(rows) == sorted(variables)
+    for name, body in variables.items():
+        described = _DESCRIPTION.search(body)
+        assert described is not None, name
+        default = re.search(r"^  default +=", body, re.MULTILINE)
+        assert rows[name][-1] == described[1].replace('\\"', '"')
+        assert (rows[name][0] == "required") is (default is None), name
+
+
+def test_the_readme_has_every_output() -> None:
+    rows = table("Outputs")
+    found = {name: _DESCRIPTION.search(body) for name, body in blocks("output").items()}
+    assert {name: [match[1]] for name, match in found.items() if match} == rows
+    assert all(found.values())
+
+
+def test_every_input_has_a_rule_where_one_can_be_broken() -> None:
+    free = {"administrator_mfa", "force_destroy", "sweeper_archives", "tags"}
+    assert {name for name, body in blocks("variable").items() if "validation {" not in body} == free
+
+
+def test_nothing_of_a_machine_stands_in_it() -> None:
+    for path in MODULE.rglob("*"):
+        if path.suffix in {".tf", ".hcl", ".md"} and ".terraform" not in path.parts:
+            assert not re.search(r"/opt/|/home/|/root/|/work/", path.read_text()), path
+
+
+def test_the_readme_names_what_is_there() -> None:
+    text = (MODULE / "README.md").read_text()
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
+        if not target.startswith("http"):
+            assert (MODULE / Path(target)).resolve().exists(), target
