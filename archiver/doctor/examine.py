@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 from archiver.config import Settings
-from archiver.doctor import away, keys, memory
+from archiver.doctor import away, in_use, keys, memory, room
 from archiver.doctor.check import Check, failed
 from archiver.errors import ArchiverError
 from archiver.setup.contents import default_store
@@ -38,5 +38,7 @@ def examine(
 
             yield from folder.checks(settings, store)
         yield from memory.checks(settings, store)
+    yield from room.checks(settings)
     yield from keys.examine(settings, held, remote=remote)
     yield from away.checks(settings, held)
+    yield from in_use.checks(settings, held)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from archiver.doctor import bucket as of_bucket
+from archiver.doctor import rights
 from archiver.setup.probes import Probes
 from archiver.store.probe import rights as asking
 from archiver.store.probe.answer import Answer
@@ -18,9 +19,12 @@ def tried(
     `writes` says whether a probe can be put; else what is deleted is not there, which needs the same right.
     """
     name = probes.name()
-    version = _version(asking.put(s3, name)) if writes else None
+    put = asking.put(s3, name) if writes else None
+    version = _version(put) if put is not None else None
+    retagged = asking.retag(s3, name) if put is not None and put.done else None
     safe = asking.may_be_asked(server)
     found: dict[str, Answer | None] = {
+        **({} if retagged is None else {rights.RETAGS: retagged}),
         "s3:DeleteObject": asking.delete(s3, name),
         "s3:PutLifecycleConfiguration": asking.put_lifecycle(s3) if safe else None,
         "s3:PutBucketPolicy": asking.put_policy(s3) if safe else None,

@@ -50,6 +50,7 @@ def examine(settings: Settings, held: Held, *, remote: bool) -> Iterator[Check]:
     """A line for each kind of key."""
     yield from held.problems
     yield from _recipients(settings, held, remote)
+    yield from _each(settings, held)
     yield from _break_glass(settings, held)
     yield from _opening(settings, held)
     yield from _kms(settings, held)
@@ -77,6 +78,50 @@ def _recipients(settings: Settings, held: Held, remote: bool) -> Iterator[Check]
     yield ok(name, f"what is saved can be opened by {' or '.join(ways)}")
 
 
+def own_identities(held: Held) -> list[Identity]:
+    """Identities of files: those of KMS lie in no file, and everybody can name one."""
+    return [identity for identity in held.identities if not isinstance(identity, BindableIdentity)]
+
+
+def opens_by_kms(held: Held, settings: Settings) -> bool | None:
+    """Whether these credentials open what is sealed to KMS; None where that cannot be seen or matters not."""
+    mine = [recipient for recipient in held.recipients if isinstance(recipient, BindableRecipient)]
+    if not mine:
+        return None
+    error = _round_trip(mine[:1], held.identities, settings)
+    if error is None:
+        return True
+    return False if isinstance(error, _UnopenedError) else None
+
+
+def _each(settings: Settings, held: Held) -> Iterator[Check]:
+    """Each recipient alone: that all of them together open says nothing of one."""
+    name = "each recipient"
+    own = own_identities(held)
+    known = {identity.fingerprint for identity in own}
+    proven, away = [], []
+    for recipient in held.recipients:
+        if isinstance(recipient, BindableRecipient):
+            continue  # the check `kms` proves it
+        if recipient.fingerprint not in known:
+            away.append(recipient)
+            continue
+        error = _round_trip([recipient], own, settings)
+        if error is not None:
+            yield failed(name, error)
+        else:
+            proven.append(recipient.fingerprint)
+    if proven:
+        yield ok(name, f"proven to open, each alone: {', '.join(proven)}")
+    for recipient in away:
+        yield unknown(
+            name,
+            f"{recipient.fingerprint} ({recipient.kind}) has no identity here: only a drill proves that it "
+            "opens",
+            "where its identity is: `archiver drill --break-glass FILE`",
+        )
+
+
 def _break_glass(settings: Settings, held: Held) -> Iterator[Check]:
     """The keys for emergencies: an alarm for a key that nothing is sealed to never rings."""
     name = "break-glass"
@@ -102,7 +147,7 @@ def _opening(settings: Settings, held: Held) -> Iterator[Check]:
     name = "identities"
     if any(check.name == name for check in held.problems):
         return
-    own = [identity for identity in held.identities if not isinstance(identity, BindableIdentity)]
+    own = own_identities(held)
     known = {identity.fingerprint for identity in own}
     mine = [recipient for recipient in held.recipients if recipient.fingerprint in known]
     if not own:

@@ -21,15 +21,23 @@ _NEEDED: Mapping[Role, tuple[str, ...]] = {
 }
 
 
+READS, OPENS, RETAGS = "s3:GetObject", "kms:Decrypt", "s3:PutObjectTagging on what is there"
+
+
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """A right that a writer should not have, and what a thief of its credentials could do with it."""
+    """A right that a role should not have, and what a thief of its credentials could do with it."""
 
     right: str
     harm: str
+    roles: tuple[Role, ...] = ("writer", "create-only writer", "reader")
 
 
 EXCESS = (
+    Excess(READS, "read what lies there, though sealed", ("create-only writer",)),
+    Excess(OPENS, "open what is sealed to KMS", ("create-only writer",)),
+    Excess("s3:PutObject", "put objects", ("reader",)),
+    Excess(RETAGS, "have what is kept long expire early"),
     Excess("s3:DeleteObject", "hide or remove objects"),
     Excess("s3:DeleteObjectVersion", "remove versions for good"),
     Excess("s3:BypassGovernanceRetention", "remove what Object Lock holds"),
@@ -56,10 +64,10 @@ def needed(role: Role, asked: Asked) -> Check:
     return ok(name, f"all that a {role} needs: {', '.join(wanted)}")
 
 
-def excess(asked: Asked) -> list[Check]:
-    """What these credentials may do beyond a writer's work, of the rights that mean something here."""
+def excess(role: Role, asked: Asked) -> list[Check]:
+    """What these credentials may do beyond the work of the role, of the rights that mean something here."""
     name = "too many rights"
-    of = [one for one in EXCESS if one.right in asked]
+    of = [one for one in EXCESS if role in one.roles and one.right in asked]
     has = [one for one in of if _granted(asked[one.right])]
     has_not = [one for one in of if _withheld(asked[one.right])]
     unasked = [one for one in of if one not in has and one not in has_not]
@@ -69,8 +77,9 @@ def excess(asked: Asked) -> list[Check]:
         found.append(
             warning(
                 name,
-                f"whoever steals these credentials can {harm}",
-                "take these rights from writers and readers; only an administrator or a sweeper needs them",
+                f"whoever steals these credentials, those of a {role}, can {harm}",
+                "take these rights from them (`terraform/` has a role for each task); only an administrator "
+                "or a sweeper needs them",
             )
         )
     if has_not:
@@ -82,7 +91,7 @@ def excess(asked: Asked) -> list[Check]:
 
 def _granted(answer: Answer | None) -> bool:
     """Done, or refused for what was sent and not for who sent it."""
-    return answer is not None and (answer.done or answer.refused)
+    return answer is not None and not answer.denied and (answer.done or answer.refused)
 
 
 def _withheld(answer: Answer | None) -> bool:

@@ -10,7 +10,7 @@ from typing import Final
 from archiver.aws import door
 from archiver.config import Settings
 from archiver.doctor import bucket as of_bucket
-from archiver.doctor import excess, objects, rights, server, versions
+from archiver.doctor import excess, keys, objects, rights, server, versions
 from archiver.doctor.check import Check, failed, ok, unknown, warning
 from archiver.doctor.keys import Held
 from archiver.errors import ArchiverError
@@ -77,8 +77,9 @@ class Examination:
             self._rights |= excess.tried(self._s3, probes, found, reach.server, writes=writes)
         yield from of_bucket.judge(found, self._wanted(found))
         yield versions.reading(found, *asking.see_versions(self._s3, STORE))
-        yield rights.needed(self._role(), self._rights)
-        yield from rights.excess(self._rights)
+        role = self._role()
+        yield rights.needed(role, self._rights)
+        yield from rights.excess(role, self._rights)
         yield self._uploads()
         yield objects.classes(self._store, self._class_of)
         yield from objects.left_over(self._store)
@@ -95,9 +96,20 @@ class Examination:
         return Wanted(self._s3.address.prefix, of_bucket.is_versioned(found), CLASS_TAG, days)
 
     def _role(self) -> rights.Role:
+        """By the keys that are here. A key of KMS is always at hand: then the rights tell what is meant."""
         if self._held.signing_key is None:
             return "reader"
-        return "writer" if self._held.identities else "create-only writer"
+        if keys.own_identities(self._held):
+            role: rights.Role = "writer"
+        else:
+            opens = keys.opens_by_kms(self._held, self._settings)
+            if opens is not None:
+                self._rights[rights.OPENS] = Answer(status=200 if opens else 403)
+            read = self._rights.get(rights.READS)
+            role = "writer" if opens and read is not None and read.done else "create-only writer"
+        if self._settings.retention.sweeper:
+            self._rights.pop(rights.RETAGS, None)  # it is this machine that changes classes
+        return role
 
     def _writing(self, probes: Probes) -> Generator[Check, None, bool]:
         """What can be seen only by writing; returns whether these credentials may."""

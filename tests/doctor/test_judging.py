@@ -168,12 +168,42 @@ def test_rights_that_are_too_many() -> None:
         "s3:PutLifecycleConfiguration": refused(400, "MalformedXML"),
         "s3:PutBucketPolicy": refused(500, "InternalError"),
     }
-    by = {check.verdict: check.text for check in rights.excess(asked)}
+    by = {check.verdict: check.text for check in rights.excess("writer", asked)}
     assert "s3:DeleteObject)" in by["warning"]
     assert "s3:PutLifecycleConfiguration" in by["warning"]
     assert by["ok"] == "not among them: s3:DeleteObjectVersion"
     assert "s3:PutBucketPolicy" in by["unknown"]
     assert "Bypass" not in "".join(by.values())  # it means nothing where nothing can be locked
+
+
+@pytest.mark.parametrize(
+    ("role", "right", "too_many"),
+    [
+        ("reader", "s3:PutObject", True),
+        ("writer", "s3:PutObject", False),
+        ("create-only writer", "s3:PutObject", False),
+        ("create-only writer", rights.READS, True),
+        ("writer", rights.READS, False),
+        ("reader", rights.READS, False),
+        ("create-only writer", rights.OPENS, True),
+        ("writer", rights.OPENS, False),
+        ("reader", rights.OPENS, False),
+        *(
+            (role, right, True)
+            for role in ("reader", "writer", "create-only writer")
+            for right in (rights.RETAGS, "s3:DeleteObject", "s3:PutLifecycleConfiguration")
+        ),
+    ],
+)
+def test_what_is_too_much_for_a_role(role: rights.Role, right: str, too_many: bool) -> None:
+    found = rights.excess(role, {right: Answer(status=200)})
+    assert [check.verdict for check in found] == (["warning"] if too_many else [])
+    if too_many:
+        assert f"those of a {role}, can" in found[0].text
+        assert right in found[0].text
+        assert "terraform/" in (found[0].remedy or "")
+    withheld = rights.excess(role, {right: DENIED})
+    assert [check.verdict for check in withheld] == (["ok"] if too_many else [])
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,12 @@ def put(s3: S3, name: str, *, tagged: bool = True, condition: bool = True) -> An
     return ask(s3, "put_object", name, Body=b"probe", **more)
 
 
+def retag(s3: S3, name: str) -> Answer:
+    """Put the class that a probe has once more, as it is: who may do that could put another."""
+    tags = {"TagSet": [{"Key": CLASS_TAG, "Value": "live"}]}
+    return ask(s3, "put_object_tagging", name, Tagging=tags)
+
+
 def delete(s3: S3, name: str) -> Answer:
     """Delete a probe; in a bucket with versions this puts a marker in front of it."""
     return ask(s3, "delete_object", name)
