@@ -176,10 +176,10 @@ def _status(file: Path | None, as_json: bool) -> None:
     for one in places:
         output.row(("hooks", one.scope, one.path, one.state, " | ".join(one.commands)))
     if last is not None:
-        output.row(("save", *(last.get(name) for name in ("time", "event", "what", "run", "seq"))))
+        output.row(("save", *(last.get(name) or "" for name in ("time", "event", "what", "run", "seq"))))
     for line in problems:
         names = ("time", "event", "session", "error", "message")
-        output.row(("problem", *(line.get(name) for name in names)))
+        output.row(("problem", *(line.get(name) or "" for name in names)))
 
 
 def _places(file: Path | None) -> list[Installed]:
