@@ -72,7 +72,7 @@ PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/pn
         ([*C.whole(), C.line("user", [PICTURE])], "crashed"),
         ([*C.whole(), C.line("user", [PICTURE], isMeta=True)], "succeeded"),
         ([*C.whole(), BY_HAND], "succeeded"),
-        ([C.asks(), C.calls(), BY_HAND, C.asks(), C.says()], "succeeded"),
+        ([C.asks(), C.calls(), BY_HAND, C.says()], "succeeded"),
         ([C.asks(), C.calls("lost"), C.asks("go on"), C.says()], "succeeded"),
         ([C.asks(), C.calls(), INTERRUPTED], "cancelled"),
         ([C.asks(), C.calls(), INTERRUPTED, C.asks("go on"), C.says()], "succeeded"),
@@ -167,6 +167,11 @@ def test_quiet_is_measured_from_the_newest_file(tmp_path: Path) -> None:
     side = Claude("s", side="a")
     write(tmp_path / "s" / "subagents" / "agent-a.jsonl", side.whole(), at=NOW - timedelta(minutes=2))
     assert look(path) == Ending(False, None, "written 2 minutes ago")
+    found = of_session(path)
+    fresh = write(tmp_path / "fresh.jsonl", [{}], at=NOW)
+    found.files[1].path.unlink()
+    found.files[1].path.symlink_to(fresh)  # a link says nothing of the session
+    assert ending(found, NOW, OpenFiles()).complete
 
 
 def test_a_file_that_a_process_can_write_to_is_not_complete(tmp_path: Path) -> None:
