@@ -46,6 +46,17 @@ EXCESS = (
 )
 
 
+def role_of(*, signs: bool, has_file: bool, reads: bool, opens: bool | None) -> Role:
+    """What this configuration is there for, by the keys that are here.
+
+    A key of KMS that is sealed to can always be named as an identity too: where no identity lies in a file,
+    who may read and `opens` by KMS is meant to, and who may do one of both alone is not.
+    """
+    if not signs:
+        return "reader"
+    return "writer" if has_file or (reads and opens is True) else "create-only writer"
+
+
 def needed(role: Role, asked: Asked) -> Check:
     """Whether nothing is missing for what this configuration is there for."""
     name = "permissions"

@@ -96,17 +96,14 @@ class Examination:
         return Wanted(self._s3.address.prefix, of_bucket.is_versioned(found), CLASS_TAG, days)
 
     def _role(self) -> rights.Role:
-        """By the keys that are here. A key of KMS is always at hand: then the rights tell what is meant."""
-        if self._held.signing_key is None:
-            return "reader"
-        if keys.own_identities(self._held):
-            role: rights.Role = "writer"
-        else:
-            opens = keys.opens_by_kms(self._held, self._settings)
-            if opens is not None:
-                self._rights[rights.OPENS] = Answer(status=200 if opens else 403)
-            read = self._rights.get(rights.READS)
-            role = "writer" if opens and read is not None and read.done else "create-only writer"
+        signs, has_file = self._held.signing_key is not None, bool(keys.own_identities(self._held))
+        opens = None if has_file or not signs else keys.opens_by_kms(self._held, self._settings)
+        if opens is not None:
+            self._rights[rights.OPENS] = Answer(status=200 if opens else 403)
+        read = self._rights.get(rights.READS)
+        role = rights.role_of(
+            signs=signs, has_file=has_file, reads=read is not None and read.done, opens=opens
+        )
         if self._settings.retention.sweeper:
             self._rights.pop(rights.RETAGS, None)  # it is this machine that changes classes
         return role

@@ -177,6 +177,24 @@ def test_rights_that_are_too_many() -> None:
 
 
 @pytest.mark.parametrize(
+    ("signs", "has_file", "reads", "opens", "role"),
+    [
+        (False, True, True, None, "reader"),
+        (False, False, True, True, "reader"),
+        (True, True, True, None, "writer"),
+        (True, True, False, None, "writer"),
+        (True, False, True, None, "create-only writer"),
+        (True, False, True, True, "writer"),
+        (True, False, True, False, "create-only writer"),
+        (True, False, False, True, "create-only writer"),
+        (True, False, False, False, "create-only writer"),
+    ],
+)
+def test_roles(signs: bool, has_file: bool, reads: bool, opens: bool | None, role: str) -> None:
+    assert rights.role_of(signs=signs, has_file=has_file, reads=reads, opens=opens) == role
+
+
+@pytest.mark.parametrize(
     ("role", "right", "too_many"),
     [
         ("reader", "s3:PutObject", True),

@@ -13,7 +13,7 @@ from servers.ministack import Ministack
 
 from archiver import age
 from archiver.config import Settings, config_home, load
-from archiver.doctor import Check, exit_code
+from archiver.doctor import Check, exit_code, keys
 from archiver.setup import initialise
 
 Checked = Callable[..., dict[str, Check]]
@@ -130,6 +130,22 @@ def test_a_kms_key_that_may_not_open(
     found = checked(kms(arn))["kms"]
     assert found.verdict == "warning"
     assert "seals, and does not open here" in found.text
+
+
+def test_whether_kms_opens(
+    kms: Callable[..., Settings], ministack: Ministack, kms_caller: Callable[..., None], folder: Path
+) -> None:
+    arn = ministack.make_key()
+
+    def opens(made: Settings) -> bool | None:
+        return keys.opens_by_kms(keys.hold(made), made)
+
+    assert opens(kms(arn)) is True
+    assert opens(settings(folder)) is None
+    kms_caller(ministack.make_user("kms:GenerateDataKey", arn=arn))
+    assert opens(kms(arn)) is False
+    kms_caller(ministack.make_user())
+    assert opens(kms(arn)) is None  # it seals nothing, so whether it would open is not seen
 
 
 def test_kms_keys_that_are_of_no_use(
