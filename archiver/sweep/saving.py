@@ -28,6 +28,7 @@ from archiver.errors import (
     StaleWriterError,
     StoreDeniedError,
     UnconfirmedError,
+    UntrustedWriterError,
 )
 from archiver.model import Outcome, Record, SourceRef
 from archiver.position import Position
@@ -156,7 +157,8 @@ class _Saving:
     def ended(self, error: ArchiverError) -> Saved:
         """What is remembered and returned of an error; only what does not get better is remembered."""
         final = self.refused or isinstance(error, RunErasedError)
-        if final or isinstance(error, UnconfirmedError):
+        lasting = final and not isinstance(error, UntrustedWriterError)
+        if lasting or isinstance(error, UnconfirmedError):
             with suppress(ArchiverError):
                 self._refuse("refused" if final else "unconfirmed", str(error))
         return Saved(
@@ -215,7 +217,7 @@ class _Saving:
             return self._unread(run)
         try:
             return position.find(run, self.setup, seen=self._compare)
-        except StaleWriterError:
+        except (StaleWriterError, UntrustedWriterError):
             self.refused = True
             raise
         except (StoreDeniedError, KeyUnavailableError) as error:

@@ -6,6 +6,7 @@ deliver what waits → find runs → which are new → which are complete → sa
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +14,7 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from archiver import syncing, tagging
@@ -74,7 +76,8 @@ class Sweep:
                 self.report.warn(f"{state.anew}; what is in the store is looked up again, and stays")
             log = _Log(None if dry_run else self._journal())
             self.report.sweep = log.sweep
-            log.write("begin", sources=[looking.label(source) for source in self.sources], pid=os.getpid())
+            places = [{"kind": one.kind, "path": os.fspath(one.path)} for one in self.sources]
+            log.write("begin", sources=places, pid=os.getpid())
             try:
                 self._deliver(log)
                 yield from self._sources(state, log)
@@ -175,7 +178,13 @@ class Sweep:
         self.report.sweeper = tagging.is_sweeper(self.setup)
         if not (self.options.retention and self.report.sweeper) or self.stop.is_set():
             return
-        memory = folder(self.setup.settings, self.setup.require_store_id())
+        with ExitStack() as held:
+            memory = folder(self.setup.settings, self.setup.require_store_id())
+            if self.options.dry_run:
+                memory = _copied(memory, Path(held.enter_context(TemporaryDirectory())))
+            self._retain(memory, state, log)
+
+    def _retain(self, memory: Path, state: State, log: _Log) -> None:
         try:
             for settled in tagging.sweep(
                 self.setup,
@@ -234,6 +243,13 @@ class _Log:
             stopped=report.stopped,
             exit_code=report.exit_code,
         )
+
+
+def _copied(memory: Path, into: Path) -> Path:
+    """What is remembered of classes, for a dry run, which changes nothing: reading alone touches it."""
+    for file in memory.glob("*.sqlite"):
+        shutil.copyfile(file, into / file.name)
+    return into
 
 
 def _row(task: Task, saved: Saved) -> Row:
