@@ -24,6 +24,16 @@ PATIENCE: Final = 10.0
 DAMAGED: Final = ".damaged"
 """Behind the name of a file that was no database; there is one of them at most."""
 
+_AWAY: Final = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_AUTH,
+}
 _TABLE = "CREATE TABLE IF NOT EXISTS runs (run TEXT PRIMARY KEY, seen TEXT, due INTEGER, held INTEGER)"
 _BEFORE = "SELECT run, seen, due, held FROM runs WHERE run = ?"
 _PUT = "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?)"
@@ -89,10 +99,9 @@ class Memory:
         with self._lock:
             try:
                 yield self._database
-            except sqlite3.OperationalError:
-                return  # another process writes for long, or the disk is full: it is seen once more
-            except (sqlite3.Error, ValueError, OverflowError):
-                self._put_aside()
+            except (sqlite3.Error, ValueError, OverflowError) as error:
+                if not _is_away(error):
+                    self._put_aside()
 
     def _open(self, file: Path) -> None:
         try:
@@ -104,9 +113,9 @@ class Memory:
         for _ in range(2):
             try:
                 self._database = _connected(file)
-            except sqlite3.OperationalError:
-                return
-            except sqlite3.Error:
+            except sqlite3.Error as error:
+                if _is_away(error):
+                    return
                 self._put_aside()
             else:
                 return
@@ -120,6 +129,12 @@ class Memory:
             with suppress(OSError):
                 self._file.replace(f"{self._file}{DAMAGED}")
                 Path(f"{self._file}-journal").unlink(missing_ok=True)
+
+
+def _is_away(error: Exception) -> bool:
+    """Whether the file may be as it should: another process writes for long, or the disk is full or gone."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+    return isinstance(error, sqlite3.Error) and code & 0xFF in _AWAY
 
 
 def _connected(file: Path) -> sqlite3.Connection:

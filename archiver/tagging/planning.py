@@ -121,7 +121,7 @@ def ordered(
     return [change for _, change in (*longer, *shorter)]
 
 
-def next_time(known: Known, there: Iterable[There]) -> datetime | None:
+def next_time(known: Known, there: Iterable[There], now: datetime) -> datetime | None:
     """When something changes although nothing was added: an orphan comes of age. By the store's clock."""
     if known.standing.held is not None:
         return None
@@ -129,7 +129,7 @@ def next_time(known: Known, there: Iterable[There]) -> datetime | None:
     young = (
         one.modified + ORPHAN_AFTER for one in there if _kind(one.name) == "bundle" and one.name not in named
     )
-    return min(young, default=None)
+    return min((at for at in young if at > now), default=None)
 
 
 def _orphan(one: There, known: Known, now: datetime) -> Iterator[Wanted]:

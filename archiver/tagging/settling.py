@@ -88,7 +88,7 @@ def settle(
         before = Known(known.run[:-1], known.standing, known.whole)
         same = {(want.there, want.to) for want in wanted(before, there, keep=keep, now=sure)}
         wants = [want for want in wants if (want.there, want.to) not in same]
-    due = next_time(known, there)
+    due = next_time(known, there, sure)
     if look_for_merge and merged.may_come(known):
         due = min(filter(None, (due, now + AGAIN)))
     work = _Work(setup.store, known, dry_run)

@@ -218,13 +218,14 @@ def test_a_chain_that_is_not_whole_shortens_nothing_and_may_be_held() -> None:
 def test_orphans_are_given_up_after_two_days_by_the_clock_of_the_store() -> None:
     orphan = There(layout.bundle_name("r", 7, "f" * 16), START)
     known = Known([committed(1)])
-    assert next_time(known, [orphan, *there([committed(1)])]) == START + 2 * DAY
+    assert next_time(known, [orphan, *there([committed(1)])], START) == START + 2 * DAY
+    assert next_time(known, [orphan], START + 2 * DAY) is None
     assert wanted(known, [orphan], keep=1, now=START + 2 * DAY - timedelta(seconds=1)) == []
     (want,) = wanted(known, [orphan], keep=1, now=START + 2 * DAY)
     assert want.to == "intermediate"
     doubtful = replace(known, whole=False)
     assert wanted(doubtful, [orphan], keep=1, now=START + 9 * DAY) == []
-    assert next_time(replace(known, standing=Standing(held=START)), [orphan]) is None
+    assert next_time(replace(known, standing=Standing(held=START)), [orphan], START) is None
 
 
 def test_what_has_no_class_is_left_without_one() -> None:
