@@ -83,6 +83,15 @@ def own_identities(held: Held) -> list[Identity]:
     return [identity for identity in held.identities if not isinstance(identity, BindableIdentity)]
 
 
+def regions(held: Held) -> dict[str, str]:
+    """The regions of the keys of KMS among the recipients, by ARN."""
+    return {
+        str(recipient): recipient.arn.region
+        for recipient in held.recipients
+        if isinstance(recipient, age.KmsRecipient)
+    }
+
+
 def opens_by_kms(held: Held, settings: Settings) -> bool | None:
     """Whether these credentials open what is sealed to KMS; None where that cannot be seen or matters not."""
     mine = [recipient for recipient in held.recipients if isinstance(recipient, BindableRecipient)]

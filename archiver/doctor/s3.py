@@ -90,6 +90,10 @@ class Examination:
             door.credentials_from(aws), asked.identity(self._s3), aws=aws.endpoint_url is None
         )
         yield server.region(found.location, reach.first, self._settings.store.region)
+        there = server.region_of(found.location, reach.first)
+        regions = server.key_regions(there, keys.regions(self._held))
+        if regions is not None:
+            yield regions
 
     def _wanted(self, found: Bucket) -> Wanted:
         days = self._settings.retention.days

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from archiver.doctor.check import ENFORCED, NOT_ENFORCED, Check, failed, failure, ok, unknown, warning
 from archiver.errors import (
     ClockSkewError,
@@ -70,10 +72,7 @@ def credentials(source: str | None, identity: Answer, *, aws: bool) -> Check:
 def region(location: Answer, first: Answer, configured: str | None) -> Check:
     """Where the bucket is, and where the requests go."""
     name = "bucket"
-    there = first.headers.get("x-amz-bucket-region") or location.headers.get("x-amz-bucket-region")
-    if there is None and location.value is not None:
-        there = location.value.get("LocationConstraint") or "us-east-1"
-    there = {"EU": "eu-west-1"}.get(str(there), there)
+    there = region_of(location, first)
     if there is None:
         return unknown(name, "is there; in which region is not told (s3:GetBucketLocation)")
     if configured is not None and there != configured:
@@ -83,6 +82,38 @@ def region(location: Answer, first: Answer, configured: str | None) -> Check:
             f'set store.region = "{there}"',
         )
     return ok(name, f"is there, in {there}")
+
+
+def region_of(location: Answer, first: Answer) -> str | None:
+    """The region of the bucket, as far as it is told."""
+    there = first.headers.get("x-amz-bucket-region") or location.headers.get("x-amz-bucket-region")
+    if there is None and location.value is not None:
+        there = location.value.get("LocationConstraint") or "us-east-1"
+    return {"EU": "eu-west-1"}.get(str(there), there)
+
+
+def key_regions(there: str | None, keys: Mapping[str, str]) -> Check | None:
+    """In which regions keys of KMS lie (by ARN) beside the bucket; None without such keys.
+
+    Which regions are allowed is for the policies of an account to say: this only tells what is used.
+    """
+    name = "regions"
+    if not keys:
+        return None
+    if there is None:
+        return unknown(
+            name, f"keys of KMS lie in {', '.join(sorted(set(keys.values())))}, the bucket is not told"
+        )
+    away = {arn: region for arn, region in keys.items() if region != there}
+    if len(away) == len(keys):
+        return warning(
+            name,
+            f"no key of KMS lies where the bucket does, in {there}: each save and restore needs two regions, "
+            f"and policies have to allow {', '.join(sorted(set(away.values())))} too",
+            "use a key, or a replica of a multi-region key, in the region of the bucket",
+        )
+    others = f", others in {', '.join(sorted(set(away.values())))}" if away else ""
+    return ok(name, f"bucket and keys of KMS lie in {there}{others}")
 
 
 def fencing(found: Fencing, *, wanted: bool) -> Check:

@@ -52,7 +52,7 @@ def test_every_check_of_the_table_is_made(checked: Checked, seaweed: Seaweed, s3
     settings = load(flags={"store": {"url": s3_url, "endpoint_url": seaweed.endpoint}}, without_file=True)
     initialise(s3_url, None, settings=settings, now=datetime.now(UTC))
     made = set(checked(settings))
-    assert made - {"probes"} == listed - {"kms", "saved without kms"}
+    assert made - {"probes"} == listed - {"kms", "saved without kms", "regions"}
     assert "doctor" in COMMANDS
 
 

@@ -128,6 +128,23 @@ def test_regions(location: Answer, configured: str | None, verdict: str) -> None
     assert server.region(location, done(), configured).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("there", "keys", "verdict", "text"),
+    [
+        ("eu-west-1", {"a": "eu-west-1"}, "ok", "lie in eu-west-1"),
+        ("eu-west-1", {"a": "eu-west-1", "b": "us-east-1"}, "ok", "others in us-east-1"),
+        ("eu-west-1", {"b": "us-east-1"}, "warning", "policies have to allow us-east-1"),
+        (None, {"b": "us-east-1"}, "unknown", "us-east-1"),
+    ],
+)
+def test_regions_of_keys(there: str | None, keys: dict[str, str], verdict: str, text: str) -> None:
+    found = server.key_regions(there, keys)
+    assert found is not None
+    assert found.verdict == verdict
+    assert text in found.text
+    assert server.key_regions(there, {}) is None
+
+
 def test_the_first_answer() -> None:
     def reached(first: Answer, latency: float = 0.01) -> Check:
         return server.reached(Reach(first, latency, 0.0, None), "s3://b/p")

@@ -293,3 +293,22 @@ def test_old_versions(store: Command, s3: Any) -> None:
     assert checked.code == 3
     (early,) = [one for one in checked.json["rules"] if one["early"]]
     assert (early["rule"], early["first"][0]["version"], early["first"][0]["promised"]) == ("old", old, None)
+
+
+def test_a_person_is_asked(store: Command, s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(s3, LOGS)
+    answers = [False, True]
+    monkeypatch.setattr("typer.confirm", lambda *_, **__: answers.pop(0))
+    monkeypatch.delenv("CI", raising=False)
+    refused = store("lifecycle", "apply", terminal=True, columns=160)
+    assert refused.code == 0
+    assert '+  "ID": "archiver-success"' in refused.out
+    assert '"ID": "logs"' not in "".join(line for line in refused.out.splitlines() if line[:1] in "+-")
+    assert "Nothing was put." in refused.out
+    assert set(get(s3)) == {"logs"}
+    done = store("lifecycle", "apply", terminal=True, columns=160)
+    assert "Put, and read back; 1 rule of others stayed" in done.out
+    assert "archiver-success" in get(s3)
+    checked = store("lifecycle", "check", terminal=True, columns=160)
+    assert checked.code == 0
+    assert "promises from verified records" in checked.out
