@@ -1,8 +1,8 @@
 """What the roles may do under their own credentials, on an emulator that enforces policies.
 
-ministack 1.5.33 knows no `s3:if-none-match`, no `s3:RequestObjectTag`, no `s3:ExistingObjectTag` of what is to
-be tagged, and no context of KMS. So that a name is new, a hold is safe and a task is one's own is asserted on
-the plan (`test_plan.py`). For tags that come with a put it asks for no right.
+ministack 1.5.33 knows no `s3:if-none-match`, no `s3:RequestObjectTag`, no `s3:ExistingObjectTag` of what is
+to be tagged, and no context of KMS. So that a name is new, a hold is safe and a task is one's own is asserted
+on the plan (`test_plan.py`). For tags that come with a put it asks for no right.
 """
 
 from __future__ import annotations
