@@ -26,7 +26,7 @@ def test_a_session_is_archived_when_it_ends(home: Path) -> None:
     assert command("hook", "claude-code", "install", "--yes").code == 0
     with messages_api() as model:
         environment = {
-            **{name: os.environ[name] for name in ("PATH", "XDG_CACHE_HOME", "XDG_STATE_HOME")},
+            **{name: os.environ[name] for name in ("PATH", "XDG_CACHE_HOME")},
             "HOME": str(home),
             "ANTHROPIC_BASE_URL": model.url,
             "ANTHROPIC_API_KEY": "sk-" + secrets.token_hex(20),

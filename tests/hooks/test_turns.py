@@ -100,6 +100,23 @@ def test_a_late_turn_does_not_open_what_has_ended(turns: Turns) -> None:
     assert saved == ["SessionEnd", "Stop"]
 
 
+def test_what_comes_between_the_last_look_and_the_end_of_the_lock(
+    turns: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved: list[str] = []
+    look = Turns._following
+
+    def late(self: Turns) -> Event | None:
+        found = look(self)
+        if found is None and len(saved) == 1:
+            turns.take(event("PreCompact"), NEVER, unwanted)
+        return found
+
+    monkeypatch.setattr(Turns, "_following", late)
+    turns.take(event("Stop"), NEVER, lambda one: saved.append(one.name))
+    assert saved == ["Stop", "PreCompact"]
+
+
 def test_an_error_frees_the_lock(turns: Turns) -> None:
     def broken(_: Event) -> None:
         raise RuntimeError("no")
