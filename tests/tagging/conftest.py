@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import time
 from pathlib import Path
 
 import many
 import pytest
-from e2e.conftest import cache, config, home, reopen, s3_config, s3_template, setup
+from e2e.conftest import cache, config, home, make_s3_config, setup
 
 from archiver import layout
 from archiver.setup import Setup
 
-__all__ = ["cache", "config", "home", "reopen", "s3_config", "s3_template", "setup"]
-
-Tags = Callable[..., list[str | None]]
+__all__ = ["cache", "config", "home", "make_s3_config", "setup"]
 
 
 @pytest.fixture
@@ -35,8 +34,5 @@ def bundle_tags(setup: Setup, run: str) -> list[str | None]:
 
 def older(folder: Path, name: str, seconds: float) -> None:
     """Make an object of a folder store look that old."""
-    import os
-    import time
-
     at = time.time() - seconds
     os.utime(folder / name, (at, at))

@@ -21,7 +21,6 @@ from archiver import layout, noting
 from archiver.catalog import Catalog
 from archiver.errors import StoreUnreachableError
 from archiver.setup import Setup
-from archiver.store import ObjectInfo
 from archiver.store.decorated import Decorated
 from archiver.tagging import Settled, sweep
 from archiver.tagging.memory import Memory, Remembered
@@ -227,5 +226,6 @@ def test_what_was_seen_is_kept_when_nobody_wants_the_rest(
     for _ in range(4):
         next(answers)
     answers.close()  # type: ignore[attr-defined]
-    assert [one.run for one in swept(setup, memory)] == runs[3:] or len(swept(setup, memory)) == 0
-    assert isinstance(next(setup.store.list()), ObjectInfo)
+    left = [one.run for one in swept(setup, memory)]
+    assert left
+    assert set(left) <= set(runs[3:])
