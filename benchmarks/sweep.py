@@ -2,9 +2,9 @@
 
     python benchmarks/sweep.py [--quick] [--parallel N]
 
-1,000 small runs and 20 of 50 MB, with --quick 40 and 2 of 5; into a folder and into SeaweedFS on this machine:
-compare ratios. The bare upload copies each file as it is, with as many threads: into a synced file of a folder,
-or as boto3 uploads files. The second sweep finds nothing new.
+1,000 small runs and 20 of 50 MB, with --quick 40 and 2 of 5; into a folder and into SeaweedFS on this
+machine: compare ratios. The bare upload copies each file as it is, with as many threads: into a synced file
+of a folder, or as boto3 uploads files. The second sweep finds nothing new.
 """
 
 from __future__ import annotations

@@ -199,8 +199,18 @@ def _context(key: bytes, what: str, about: bytes) -> bytes:
     return hmac.digest(key, head + about, "sha256")
 
 
+_described: Final[dict[str, bytes]] = {}
+
+
 def _about(rules: RuleSet) -> bytes:
-    """All that decides what rules find."""
+    """All that decides what rules find; made once in a process for the same texts of rules."""
+    about = _described.get(rules.version)
+    if about is None:
+        about = _described[rules.version] = _digest(rules)
+    return about
+
+
+def _digest(rules: RuleSet) -> bytes:
     digest = hashlib.sha256(f"{rules.version}\n".encode())
     for rule in rules.rules:
         digest.update(f"{rule.id}\n".encode())

@@ -120,7 +120,8 @@ class Setup:
             for identity in self.identities
             if isinstance(identity, SecretIdentity)
         ]
-        return [*self.registered, *known_values(self.settings), *own]
+        held = self.session.values
+        return [*self.registered, *(known_values(self.settings) if held is None else held), *own]
 
     def redactor(self, key: bytes) -> Redactor:
         """What redacts with all that is configured; raises `RedactionUnavailableError`."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from archiver.shellwords import word
 
 if TYPE_CHECKING:
-    from archiver.redact import Redactor
+    from archiver.redact import ExactValue, Redactor
 
 
 @dataclass(slots=True)
@@ -39,6 +39,8 @@ class Session:
     """When that was found out last, on the clock that only goes forward."""
     redactor: Redactor | None = None
     """What texts are redacted with, once it was needed."""
+    values: tuple[ExactValue, ...] | None = None
+    """Values of environment and files that are known to be secret, while many runs are saved in a row."""
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def words(self, known: Collection[str] = ()) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from archiver import syncing, tagging
 from archiver.errors import ArchiverError, StoreUnreachableError
 from archiver.progress import Progress
+from archiver.setup import known_values
 from archiver.sweep import journal, looking, unfinished
 from archiver.sweep.lanes import Lanes
 from archiver.sweep.locking import alone
@@ -83,6 +84,7 @@ class Sweep:
                 yield from self._sources(state, log)
                 self._classes(state, log)
             finally:
+                self.setup.session.values = None
                 self.report.stopped = self.stop.is_set()
                 self.report.seconds = time.monotonic() - began
                 log.end(self.report)
@@ -129,6 +131,8 @@ class Sweep:
             for task in tasks:
                 yield from self._said(looking.foreseen(task, self.setup), log)
             return
+        if tasks:  # gathered once for all of them, not once a run
+            self.setup.session.values = tuple(known_values(self.setup.settings))
         lanes = Lanes(
             lambda task: self._save(task, state),
             [(task.size, task) for task in tasks],
