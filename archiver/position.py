@@ -58,7 +58,7 @@ def find(
     sight = rollback.look(run, setup)
     catalog = Catalog(setup)
     head = catalog.head(run)
-    _refuse_erased(run, catalog, head)
+    _refuse_erased(run, setup, catalog, head)
     sight.demand(head, catalog, datetime.now(UTC))
     if head is None:
         return Position(run)
@@ -74,13 +74,18 @@ def find(
     return after(head.record, head.sha256, setup)
 
 
-def _refuse_erased(run: str, catalog: Catalog, head: Entry | None) -> None:
+def _refuse_erased(run: str, setup: Setup, catalog: Catalog, head: Entry | None) -> None:
     """`RunErasedError` for a run that was erased; also for one with notes that cannot be read and no record.
 
     A writer need not be able to read notes, or to know who may sign them: then a person has to look.
     """
     noting.refuse_erased(run, catalog.notes)
     if head is not None:
+        return
+    try:
+        if not any(True for _ in setup.store.list(layout.notes_prefix(run))):
+            return
+    except StoreDeniedError:  # whether there are any is not for this role to know
         return
     try:
         doubted = noting.doubted(run, catalog.notes)
