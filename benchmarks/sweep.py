@@ -1,6 +1,6 @@
 """A sweep of many small runs and of some large ones beside a bare parallel upload of the same files.
 
-    python benchmarks/sweep.py [--quick] [--parallel N]
+    python benchmarks/sweep.py [--quick] [--parallel N] [--small N] [--large N]
 
 1,000 small runs and 20 of 50 MB, with --quick 40 and 2 of 5; into a folder and into SeaweedFS on this
 machine: compare ratios. The bare upload copies each file as it is, with as many threads: into a synced file
@@ -9,6 +9,7 @@ of a folder, or as boto3 uploads files. The second sweep finds nothing new.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -148,14 +149,17 @@ def _store(config: Path, url: str, parallel: int) -> Setup:
 
 def main(arguments: list[str]) -> None:
     quick = "--quick" in arguments
-    parallel = int(arguments[arguments.index("--parallel") + 1]) if "--parallel" in arguments else 2
-    many, few, megabytes = (40, 2, 5) if quick else (1000, 20, 50)
+    asked = dict(itertools.pairwise(arguments))
+    parallel, megabytes = int(asked.get("--parallel", 2)), 5 if quick else 50
+    many = int(asked.get("--small", 40 if quick else 1000))
+    few = int(asked.get("--large", 2 if quick else 20))
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="archiver-bench-")))
         for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
             os.environ[name] = str(folder / name.lower())
         runs = {f"{many} small": folder / "small", f"{few} of {megabytes} MB": folder / "large"}
         smalls, larges = runs.values()
+        runs = {what: place for (what, place), count in zip(runs.items(), (many, few), strict=True) if count}
         for number in range(many):
             small(smalls / "-p" / f"s{number}.jsonl", number)
         template = folder / "template.jsonl"
