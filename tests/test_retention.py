@@ -143,3 +143,12 @@ def test_records_without_bundles_have_no_ending() -> None:
     assert endings([committed(1, kind="claim")]) == {}
     assert earliest_end(committed(1, kind="claim"), [committed(2)]) is None
     assert endings([]) == {}
+
+
+def test_an_outcome_shortens_from_then_on_what_no_later_checkpoint_supersedes() -> None:
+    for later, expected in ((10, 30), (100, 100), (170, 170)):
+        at = START + later * DAY
+        final = committed(2, at, outcome="succeeded", retention="success", bases=(1,))
+        assert days(endings([committed(1), final])[1]) == expected
+        resumed = committed(3, at + DAY, bases=(2,))
+        assert days(endings([committed(1), final, resumed])[1]) == expected
