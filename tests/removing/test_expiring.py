@@ -144,12 +144,12 @@ def test_orphans_go_and_what_has_no_class_never_does(setup: Setup, save: Save, t
 
 
 def test_a_run_on_hold_survives_everything(setup: Setup, save: Save, today: None) -> None:
-    save(3000, "failed")
+    save(2000, "failed")
     holding.hold(RUN, setup, reason="a court")
     before = there(setup)
     for name in there(setup, RUN, "bundle", "record"):
         setup.store.retag(name, "intermediate")  # somebody took the tags away, the note stays
-    backdate(setup, NOW - 3000 * DAY, "records/r/", "bundles/r/", "notes/r/", "audit/r/")
+    backdate(setup, NOW - 2000 * DAY, "records/r/", "bundles/r/", "notes/r/", "audit/r/")
     assert expired(setup) == set()
     expiring.expire(setup, now=NOW)
     assert there(setup) == before
@@ -157,7 +157,7 @@ def test_a_run_on_hold_survives_everything(setup: Setup, save: Save, today: None
 
 
 def test_a_note_that_does_not_open_here_may_be_a_hold(setup: Setup, save: Save, today: None) -> None:
-    save(3000, "failed")
+    save(2000, "failed")
     holding.hold(RUN, setup, reason="a court")
     for name in there(setup, RUN, "bundle", "record"):
         setup.store.retag(name, "intermediate")
