@@ -59,13 +59,12 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Terraform:
 
 @pytest.fixture
 def become(
-    applied: Applied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared_cache: Path
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, shared_cache: Path
 ) -> Callable[[dict[str, str]], None]:
     """Makes this process, for this test, that caller and nobody else, in a home of its own."""
     for name in [name for name in os.environ if name.startswith(("ARCHIVER_", "XDG_"))]:
         monkeypatch.delenv(name)
-    home = tmp_path / "home"
-    home.mkdir()
+    home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CACHE_HOME", str(shared_cache))
     monkeypatch.chdir(home)
