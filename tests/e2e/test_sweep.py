@@ -13,6 +13,7 @@ from pathlib import Path
 
 import inside
 import pytest
+from spool.making import Hand
 
 from archiver.archive import Given, Options, Source, archive
 from archiver.catalog import Catalog
@@ -398,3 +399,15 @@ def test_errors_are_archivers(setup: Setup, runs: Path) -> None:
     with pytest.raises(ArchiverError, match="cannot be"):
         swept(setup, ("claude-code", runs), state=blocked / "below")
     assert numbers(setup) == {}
+
+
+def test_a_sweep_delivers_the_spool_first(setup: Setup, runs: Path, tmp_path: Path) -> None:
+    path = session(runs)
+    hand = Hand.of(setup, "spooled")
+    hand.save("waits")
+    log = tmp_path / "log.jsonl"
+    done = swept(setup, ("claude-code", runs), log=log)
+    assert [(one.run, one.delivered, one.left) for one in done.report.delivered] == [("spooled", 1, 0)]
+    assert numbers(setup) == {"spooled": [1], run_of(path): [1]}
+    events = [json.loads(line)["event"] for line in log.read_text().splitlines()]
+    assert events[:3] == ["begin", "delivered", "archived"]
