@@ -411,3 +411,22 @@ def test_a_sweep_delivers_the_spool_first(setup: Setup, runs: Path, tmp_path: Pa
     assert numbers(setup) == {"spooled": [1], run_of(path): [1]}
     events = [json.loads(line)["event"] for line in log.read_text().splitlines()]
     assert events[:3] == ["begin", "delivered", "archived"]
+
+
+def test_a_host_that_is_overtaken_finds_its_content_there(setup: Setup, runs: Path, tmp_path: Path) -> None:
+    """Another host saves the same run after this one has looked for the last time."""
+    path = session(runs)
+    overtaken = []
+
+    class Overtaking(Decorated):
+        def create(self, name, body, *, retention):
+            if name.startswith("bundles/") and not overtaken:
+                overtaken.append(name)
+                swept(setup, ("claude-code", runs), state=tmp_path / "other")
+            return super().create(name, body, retention=retention)
+
+    slow = replace(setup, store=Overtaking(setup.store))
+    done = swept(slow, ("claude-code", runs))
+    assert overtaken
+    assert (done.total.unchanged, done.total.archived, done.report.errors) == (1, 0, [])
+    assert numbers(setup) == {run_of(path): [1]}
