@@ -1,4 +1,6 @@
-"""A real KMS with IAM and, where asked for, S3: ministack, on this machine. It enforces policies and states of keys.
+"""A real KMS with IAM, ministack, on this machine: it enforces policies, contexts and the state of keys.
+
+Where asked for, it has an S3 as well.
 
 It runs from a virtual environment of its own (`make .ministack/.installed`): beside a newer boto3, pip picks
 an old version of it that enforces nothing.
@@ -49,7 +51,7 @@ def binary() -> Path | None:
 
 
 class Ministack:
-    """One server, which keeps nothing; `start`, `kill`. `services` are those that it has, with commas between."""
+    """One server, which keeps nothing; `start`, `kill`. `services` are those it has, with commas between."""
 
     def __init__(self, folder: Path, root: Caller | None = None, services: str = "kms,iam,sts") -> None:
         self.folder = folder
