@@ -33,7 +33,7 @@ def _all(s3: S3, start: str) -> Iterator[ObjectInfo]:
     """The whole store, top folder by top folder, so that only what lies in a folder of one of them waits."""
     tops: dict[str, dict[str, Any] | None] = {}
     for page in _pages(s3, Prefix=start, Delimiter="/"):
-        _refuse_too_many(len(tops))
+        refuse_too_many(len(tops))
         tops.update(_keyed(s3, page))
         with understood(f"bucket {s3.address.bucket}"):
             tops.update((str(item["Prefix"]), None) for item in page.get("CommonPrefixes", ()))
@@ -72,7 +72,8 @@ def _pages(s3: S3, **params: Any) -> Iterator[dict[str, Any]]:
         yield page
 
 
-def _refuse_too_many(waiting: int) -> None:
+def refuse_too_many(waiting: int) -> None:
+    """`LimitExceededError` where so many keys cannot be held in memory."""
     if waiting > MAX_WAITING:
         raise LimitExceededError(
             f"more than {MAX_WAITING} objects of one folder would have to be held in memory to sort the list",
@@ -97,7 +98,7 @@ def in_order(items: Iterable[tuple[str, Any]], depth: int) -> Iterator[tuple[str
             first, _, its = heapq.heappop(waiting)
             yield first, its
         heapq.heappush(waiting, (key, number, item))
-        _refuse_too_many(len(waiting))
+        refuse_too_many(len(waiting))
     while waiting:
         first, _, its = heapq.heappop(waiting)
         yield first, its
