@@ -98,7 +98,8 @@ def rule_of(rule: Mapping[str, Any], name: str) -> Rule:
         days=expiration.get("Days"),
         date=_date(expiration.get("Date")),
         markers=expiration.get("ExpiredObjectDeleteMarker") is True,
-        noncurrent_days=noncurrent.get("NoncurrentDays"),
+        # Some servers take a number of versions alone: what is beyond it goes at once.
+        noncurrent_days=noncurrent.get("NoncurrentDays", 0) if noncurrent else None,
         newer=noncurrent.get("NewerNoncurrentVersions") or 0,
         abort_days=(rule.get("AbortIncompleteMultipartUpload") or {}).get("DaysAfterInitiation"),
         moves=_moves(rule),

@@ -5,9 +5,10 @@
 - Of several rules that fit the earliest wins. A rule fits by prefix, by all of its tags, and by size.
 - Without versions an expired object is gone. With versions it is hidden: it becomes an old version, which a
   rule for old versions removes. While versions are suspended that holds too, but for what has no version id:
-  it is gone.
+  it is gone, for the marker in front has none either and takes its place, also that of an old version.
 - A marker that hides nothing any more goes by a rule for markers, or by one that expires by age.
 - What storage class something is moved to is reported, and changes nothing.
+- A lock of a version only puts off its end; locks differ from version to version, so none is counted on.
 
 Where a rule leaves the newest old versions, those count that are old now: that others go first is not
 foreseen, so more is expected to go than may.
@@ -159,7 +160,19 @@ def _together(
         old += 1
     if of_key[0].marker and of_key[0].noncurrent_since is None:
         found[0] = _marker(of_key[0], found[1:], fitting.of(of_key[0]), now)
+    if versioning == "suspended" and found[0].hidden is not None:
+        found[1:] = [
+            _replaced(fate, found[0].hidden) if one.id == NO_ID else fate
+            for one, fate in zip(of_key[1:], found[1:], strict=True)
+        ]
     yield from zip(of_key, found, strict=True)
+
+
+def _replaced(fate: Fate, by: Event) -> Fate:
+    """Of an old version without an id: the marker that hides the newest one has none either."""
+    if fate.deleted is not None and fate.deleted.at <= by.at:
+        return fate
+    return Fate(deleted=by, moves=fate.moves)
 
 
 def _marker(one: Version, behind: Sequence[Fate], rules: Sequence[Rule], now: datetime) -> Fate:

@@ -124,6 +124,30 @@ def test_while_versions_are_suspended_what_has_no_id_is_gone() -> None:
     assert kept.deleted is None
 
 
+def test_the_marker_without_an_id_takes_the_place_of_an_old_version_without_one() -> None:
+    """While versions are suspended: what lies behind with an id stays, and what goes sooner goes sooner."""
+    newest = Version("a/b", CREATED, id="2")
+    behind = [Version("a/b", CREATED, noncurrent_since=CREATED, id=word) for word in ("1", "null")]
+
+    def ends(*rules: Rule, versioning: Any = "suspended") -> list[datetime | None]:
+        found = simulate(rules, [newest, *behind], NOW, versioning=versioning)
+        return [fate.deleted.at if fate.deleted else None for _, fate in found]
+
+    assert ends(expire(3)) == [None, None, at("2026-01-19")]
+    assert ends(expire(3), versioning="on") == [None, None, None]
+    assert ends(old(9)) == [None, at("2026-01-25"), at("2026-01-25")]
+    assert ends(expire(3), old(1))[1:] == [at("2026-01-17"), at("2026-01-17")]
+    assert ends(expire(3), old(9))[1:] == [at("2026-01-25"), at("2026-01-19")]
+
+
+def test_a_number_of_old_versions_without_days_takes_the_others_at_once() -> None:
+    left = rule("left", NoncurrentVersionExpiration={"NewerNoncurrentVersions": 1})
+    fates = [fate for _, fate in simulate([left], stack(3), NOW, versioning="on")]
+    assert [fate.deleted is not None for fate in fates] == [False, False, True]
+    assert fates[2].deleted is not None
+    assert fates[2].deleted.at == at("2026-01-17")  # the midnight after something came over it
+
+
 def old(days: int, newer: int | None = None, where: Any = None) -> Rule:
     more = {} if newer is None else {"NewerNoncurrentVersions": newer}
     return rule("old", where, NoncurrentVersionExpiration={"NoncurrentDays": days, **more})
