@@ -93,9 +93,20 @@ def ours(present: Iterable[RawRule], wanted: Wanted) -> list[RawRule]:
 
 
 def merge(present: Sequence[RawRule], wanted: Wanted) -> list[RawRule]:
-    """All rules that the bucket is to have: those of others as they are and where they are, then the own."""
-    others = [rule for rule in present if not is_own(rule, wanted.prefix)]
+    """All rules that the bucket is to have: those of others as they are and where they are, then the own.
+
+    But for those in the old form: S3 refuses rules of both forms together, so they get a filter that says
+    the same.
+    """
+    others = [_with_filter(rule) for rule in present if not is_own(rule, wanted.prefix)]
     return [*others, *ours(present, wanted)]
+
+
+def _with_filter(rule: RawRule) -> RawRule:
+    if "Prefix" not in rule or rule.get("Filter"):
+        return rule
+    rest = {key: value for key, value in rule.items() if key != "Prefix"}
+    return {**rest, "Filter": {"Prefix": rule["Prefix"]}}
 
 
 def same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

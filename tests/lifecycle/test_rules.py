@@ -96,6 +96,18 @@ def test_what_a_server_writes_otherwise_is_the_same_rule() -> None:
     assert alike([one, {**one, "ID": "y"}], [{**one, "ID": "y"}, one])
 
 
+def test_the_old_form_of_rules_of_others_is_put_as_a_filter() -> None:
+    """S3 refuses a prefix beside a rule where another rule has a filter."""
+    old = {"ID": "logs", "Status": "Enabled", "Prefix": "logs/", "Expiration": {"Days": 14}}
+    merged = merge([old], store())
+    assert merged[0] == {
+        "ID": "logs", "Status": "Enabled", "Filter": {"Prefix": "logs/"}, "Expiration": {"Days": 14}
+    }  # fmt: skip
+    assert same(old, merged[0])
+    assert not any("Prefix" in rule for rule in merged)
+    assert alike([old, *rules(store())], merged)  # so that alone is no change that has to be put
+
+
 FOREIGN = st.builds(
     lambda name, prefix, days, status: {
         "ID": name,
