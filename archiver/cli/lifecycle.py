@@ -89,6 +89,12 @@ def lifecycle_apply(
         bool,
         typer.Option("--despite-others", help="Put them although rules of others delete what is promised."),
     ] = False,
+    despite_tags: Annotated[
+        bool,
+        typer.Option(
+            "--despite-tags", help="Put them although they take what is promised and has a wrong tag."
+        ),
+    ] = False,
     because: BecauseOption = "",
     sample: SampleOption = None,
     config: ConfigOption = None,
@@ -101,7 +107,7 @@ def lifecycle_apply(
 
     Only own rules are replaced; those of others stay as they are. The rules are read again right before they
     are put, and once more afterwards. Refused while a rule of others deletes what is promised, as `check`
-    says it.
+    says it, and where the new rules would delete what is promised because its tag is wrong.
 
     In a pipe each line has: kept, added, changed or removed, and the rule.
     """
@@ -120,6 +126,8 @@ def lifecycle_apply(
     report = _checked(bucket, setup, sample, as_json, found)
     if not despite_others:
         applying.refuse_unsafe(found, report)
+    if not despite_tags:
+        applying.refuse_newly_unsafe(found, report)
     wanted = found.changes and not dry_run
     if wanted and not yes:
         text.planned(found, report)

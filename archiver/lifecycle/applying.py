@@ -84,6 +84,22 @@ def refuse_unsafe(found: Plan, report: Report) -> None:
             )
 
 
+def refuse_newly_unsafe(found: Plan, report: Report) -> None:
+    """`UnsafeLifecycleError` where a put makes own rules take what is promised: its tag is wrong."""
+    if not (found.changes and report.newly):
+        return
+    first, count = report.newly[0], report.newly_early
+    error = UnsafeLifecycleError(
+        f"with these rules {count} object{'' if count == 1 else 's'} would go before "
+        f"{'its' if count == 1 else 'their'} promise ends, and not so early without them, by a tag that is "
+        f"wrong: first {first.name} on {first.at:%Y-%m-%d} ({first.why})",
+        remedy="`archiver sweep` of the role that retags corrects tags, and `archiver hold RUN` keeps a run; "
+        "--despite-tags puts the rules all the same",
+    )
+    error.details = {"early": count, "first": [one.name for one in report.newly]}
+    raise error
+
+
 def apply(found: Plan) -> None:
     """Put the merged rules; `RefusedError` if they are no longer what was read, and the store's errors.
 

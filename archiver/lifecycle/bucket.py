@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from archiver import layout
-from archiver.errors import ObjectNotFoundError, StoreDeniedError, StoreError, UsageError
+from archiver.errors import ObjectNotFoundError, StoreDeniedError, UsageError
 from archiver.lifecycle.parse import Rule, parse
 from archiver.lifecycle.rules import Wanted
 from archiver.lifecycle.simulate import Version, Versioning
@@ -17,6 +17,7 @@ from archiver.model.record import RetentionClass
 from archiver.parallel import in_order
 from archiver.setup.contents import default_store
 from archiver.setup.remote import store_options
+from archiver.store.probe.answer import ask
 from archiver.store.s3 import address, listing, versions
 from archiver.store.s3 import rules as configured
 from archiver.store.s3.client import CLASS_TAG, S3, class_of
@@ -79,16 +80,18 @@ def read(settings: Settings) -> Bucket:
 
 
 def _versioning(s3: S3) -> tuple[Versioning, tuple[str, ...]]:
-    try:
-        status = s3.call("get_bucket_versioning").get("Status")
-    except StoreDeniedError:
+    """`off` without a remark only where the server says so; whoever gives no answer now may have versions."""
+    answer = ask(s3, "get_bucket_versioning")
+    if answer.denied:
         return "on", (
             "that the bucket keeps versions is assumed: it may not be seen (s3:GetBucketVersioning)",
         )
-    except StoreError as error:
-        if error.__cause__ is None:
-            raise
-        return "off", (f"whether the bucket keeps versions is not told, so it is taken for no: {error}",)
+    if answer.error is not None:
+        if not (answer.unsupported or answer.refused):
+            raise answer.error
+        said = answer.error
+        return "off", (f"whether the bucket keeps versions is not told, so it is taken for no: {said}",)
+    status = (answer.value or {}).get("Status")
     return ("on" if status == "Enabled" else "suspended" if status == "Suspended" else "off"), ()
 
 

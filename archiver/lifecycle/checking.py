@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -15,6 +16,7 @@ from archiver.lifecycle.promises import Promise, Promises
 from archiver.lifecycle.rules import RawRule, is_own
 from archiver.lifecycle.simulate import Fate, simulate
 from archiver.model.record import RetentionClass
+from archiver.parallel import in_order
 
 if TYPE_CHECKING:
     from archiver.sampling import Sample
@@ -77,6 +79,10 @@ class Report:
     """Versions that there are."""
     early: int = 0
     """Those that go before their promise ends."""
+    newly: list[Early] = field(default_factory=list)
+    """The first few that would go too early, and later or not at all by the rules that are there now."""
+    newly_early: int = 0
+    """All of those."""
     unclassed: int = 0
     unclassed_names: list[str] = field(default_factory=list)
     moved: dict[str, int] = field(default_factory=dict)
@@ -104,6 +110,11 @@ class Report:
         error.details = {"early": self.early, "rules": [one.rule.id for one in found]}
         return error
 
+    def add_newly(self, broken: Early) -> None:
+        """Count one that goes too early by the new rules alone."""
+        self.newly_early += 1
+        self.newly = sorted([*self.newly, broken], key=lambda one: (one.at, one.name))[:FEW]
+
 
 def _remedy(found: Sequence[OfRule]) -> str:
     if all(one.own for one in found):
@@ -129,7 +140,8 @@ def check(
     """What the rules of the bucket, or these `rules` in their place, do to what lies in the store.
 
     With `setup` promises are computed from verified records, else from tags alone. `tick` is called for each
-    version that was looked at. Raises the store's errors; what is wrong with one run is a remark.
+    version that was looked at. With `rules`, what they take too early and those of the bucket do not is
+    counted too. Raises the store's errors; what is wrong with one run is a remark.
     """
     raw = bucket.configuration.rules if rules is None else rules
     wanted = bucket.wanted
@@ -141,13 +153,40 @@ def check(
     )
     contents = Contents(bucket, sample)
     promises = Promises(setup, wanted.days)
-    for folder in contents.folders(tick):
-        fates = simulate(parsed, (one.version for one in folder), now, versioning=bucket.versioning)
-        for (one, promise), (_, fate) in zip(promises.of(folder), fates, strict=True):
-            _count(report, of_rule, one, promise, fate)
+    parallel = bucket.s3.options.aws.parallel
+    with closing(in_order(promises.of, contents.folders(tick), workers=parallel)) as promised:
+        for folder in promised:
+            versions = [one.version for one, _ in folder]
+            fates = simulate(parsed, versions, now, versioning=bucket.versioning)
+            for (one, promise), (_, fate) in zip(folder, fates, strict=True):
+                _count(report, of_rule, one, promise, fate)
+            if rules is not None:
+                _compare(report, folder, parsed, bucket, now)
     report.total = contents.total
-    report.remarks += [*([contents.without_versions] if contents.without_versions else []), *promises.remarks]
+    said = sorted(set(promises.remarks))
+    report.remarks += [*([contents.without_versions] if contents.without_versions else []), *said]
     return report
+
+
+def _compare(
+    report: Report,
+    folder: Sequence[tuple[Seen, Promise | None]],
+    rules: Sequence[Rule],
+    bucket: Bucket,
+    now: datetime,
+) -> None:
+    """Add what goes too early by the rules, and not so early by those that the bucket has."""
+    versions = [one.version for one, _ in folder]
+    before = simulate(bucket.rules, versions, now, versioning=bucket.versioning)
+    after = simulate(rules, versions, now, versioning=bucket.versioning)
+    for (one, promise), (_, old), (_, new) in zip(folder, before, after, strict=True):
+        for then, event in ((old.first, new.first), (old.deleted, new.deleted)):
+            if event is None or (then is not None and then.at <= event.at):
+                continue
+            broken = _early(one, promise, event.at)
+            if broken is not None:
+                report.add_newly(broken)
+                break
 
 
 def _count(

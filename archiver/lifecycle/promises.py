@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from archiver import layout, retention
@@ -46,15 +47,21 @@ class Promise:
 
 @dataclass(slots=True)
 class Promises:
-    """Asks the records of a run once, when the first of its objects comes."""
+    """Asks the records of a run once for each of its folders; several folders at the same time."""
 
     setup: Setup | None
     """None where no identity is here: then tags count."""
     days: Days
     remarks: list[str] = field(default_factory=list)
-    _catalog: Catalog | None = None
     _noted: set[str] | None = None
+    _recorded: set[str] | None = None
     _standings: dict[str, Standing] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+    _catalog: Catalog | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Most runs have few records, and many runs are asked at once.
+        self._catalog = None if self.setup is None else Catalog(self.setup, workers=2)
 
     def of(self, folder: Iterable[Seen]) -> list[tuple[Seen, Promise | None]]:
         """What each of the objects of one folder is promised; None: nothing."""
@@ -116,9 +123,11 @@ class Promises:
 
     def _records(self, run: str, stored: Mapping[str, datetime]) -> list[Committed]:
         try:
+            if run not in self._with_records() and not self._read().numbers(run):
+                return []  # bundles that no record names: their tag is all that there is
             begun = self._read().beginning(run)
         except NoSuchRunError:
-            return []  # bundles that no record names: their tag is all that there is
+            return []
         except ArchiverError as error:
             self.remarks.append(f"run {run} cannot be read, so its tags count: {error}")
             return []
@@ -149,15 +158,21 @@ class Promises:
         return self._standings[run]
 
     def _with_notes(self, setup: Setup) -> set[str]:
-        if self._noted is None:
-            names = (_parsed(info.name) for info in setup.store.list(layout.NOTES))
-            self._noted = {name.run for name in names if name is not None and name.run is not None}
-        return self._noted
+        with self._lock:
+            if self._noted is None:
+                names = (_parsed(info.name) for info in setup.store.list(layout.NOTES))
+                self._noted = {name.run for name in names if name is not None and name.run is not None}
+            return self._noted
+
+    def _with_records(self) -> set[str]:
+        """Listed once: to be told that there is no such run takes a list of all of them each time."""
+        with self._lock:
+            if self._recorded is None:
+                self._recorded = set(self._read().runs())
+            return self._recorded
 
     def _read(self) -> Catalog:
-        if self._catalog is None:
-            assert self.setup is not None  # noqa: S101 - asked for with a set-up alone
-            self._catalog = Catalog(self.setup)
+        assert self._catalog is not None  # noqa: S101 - asked for with a set-up alone
         return self._catalog
 
 

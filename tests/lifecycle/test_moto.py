@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from archiver.aws.door import client
 from archiver.aws.options import AwsOptions
 from archiver.config import config_home, load, state_home
-from archiver.errors import StoreError
+from archiver.errors import StoreDeniedError, StoreError, StoreUnreachableError
 from archiver.lifecycle import applying, bucket
+from archiver.store.s3.client import S3
 
 from .conftest import REGION, Command, make_bucket
 
@@ -185,9 +187,18 @@ def test_a_tag_that_is_wrong_is_found_by_the_records(store: Command, s3: Any) ->
     (rule,) = [one for one in checked.json["rules"] if one["early"]]
     assert (rule["rule"], rule["own"]) == ("archiver-intermediate", True)
     assert "archiver sweep" in checked.json["error"]["remedy"]
-    warned = store("lifecycle", "apply", "--yes")  # the own rules are right: the tag is not
+    warned = store("lifecycle", "apply", "--yes")  # the own rules are there and right: the tag is not
     assert warned.code == 0
     assert "takes 1 before" in warned.err
+
+    s3.delete_bucket_lifecycle(Bucket="bucket")
+    refused = store("lifecycle", "apply", "--yes", "--json")  # nothing takes it until they are put
+    assert refused.code == 3
+    assert refused.json["error"]["early"] == 1
+    assert "class failure" in refused.json["error"]["message"]
+    with pytest.raises(ClientError, match="NoSuchLifecycle"):
+        get(s3)
+    assert store("lifecycle", "apply", "--yes", "--despite-tags").code == 0
 
     s3.delete_object_tagging(Bucket="bucket", Key=key)
     checked = store("lifecycle", "check", "--json")
@@ -259,6 +270,35 @@ def test_a_server_that_keeps_something_else_is_told_so(store: Command, s3: Any) 
     }
     with pytest.raises(StoreError, match="sized came back otherwise"):
         applying.apply(applying.Plan(found.bucket, [sized, *found.merged]))
+
+
+def test_a_bucket_that_does_not_say_whether_it_keeps_versions(
+    store: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without an answer it may keep some: only one that knows none is taken for a bucket without."""
+    ask = S3.call
+    answers: list[Exception] = []
+
+    def call(self: S3, operation: str, *given: Any, **params: Any) -> Any:
+        if operation == "get_bucket_versioning":
+            raise answers[0]
+        return ask(self, operation, *given, **params)
+
+    monkeypatch.setattr(S3, "call", call)
+    timeout = StoreUnreachableError("no answer")
+    timeout.__cause__ = TimeoutError()
+    answers[:] = [timeout]
+    for second in ("show", "check", "apply --yes"):
+        assert store("lifecycle", *second.split()).code == 8
+    for code, status, versioning in (("NotImplemented", 501, "off"), ("AccessDenied", 403, "on")):
+        refused = StoreDeniedError("no")
+        refused.__cause__ = ClientError(
+            {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}, "GetBucketVersioning"
+        )
+        answers[:] = [refused]
+        shown = store("lifecycle", "show", "--json")
+        assert (shown.code, shown.json["versioning"]) == (0, versioning)
+        assert shown.json["remarks"]
 
 
 def test_old_versions(store: Command, s3: Any) -> None:
