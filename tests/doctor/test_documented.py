@@ -72,6 +72,8 @@ def documented(own_seaweed: Callable[..., Seaweed], monkeypatch: pytest.MonkeyPa
         return found
 
     assert {"writer", "reader"} <= set(policies)
+    (deny,) = [one for one in json.loads(policies["writer"])["Statement"] if one["Effect"] == "Deny"]
+    assert deny["Condition"] == {"Null": {f"s3:ExistingObjectTag/{CLASS_TAG}": "false"}}
     monkeypatch.setattr(servers, "_identities", identities)
     server = own_seaweed()
     server.make_bucket("bucket")
@@ -96,7 +98,7 @@ def test_the_permissions_of_the_document_are_enough(
     assert found["permissions"].verdict == "ok"
     assert found["round trip"].verdict == found["class tags"].verdict == "ok"
     assert found["unfinished uploads"].verdict == found["classes"].verdict == "ok"
-    # Without a condition on the class that is there, who may put a tag may change one.
+    # The server knows no condition on the class that is there, so who may put a tag may change one.
     assert "expire early (s3:PutObjectTagging on what is there)" in found["too many rights"].text
     assert found["too many rights"].text.count("(s3:") == 1
 
