@@ -19,7 +19,6 @@ from archiver.catalog import Beginning, Catalog
 from archiver.errors import (
     ArchiverError,
     InvalidNameError,
-    KeyUnavailableError,
     ObjectNotFoundError,
     RefusedError,
     StoreError,
@@ -216,10 +215,8 @@ class _Look:
         try:
             if catalog.notes.standing(run).held is not None:
                 return True
-            closed = [
-                one for one in catalog.notes.examined(run) if isinstance(one.error, KeyUnavailableError)
-            ]
-            said = f"{closed[0].name} does not open here" if closed else ""
+            wrong = catalog.notes.unread(run)
+            said = f"a note cannot be believed: {wrong.error}" if wrong else ""
         except StoreError:
             raise
         except ArchiverError as error:

@@ -126,8 +126,12 @@ class Gone:
     @property
     def _standing(self) -> Standing:
         """Where notes cannot be read, the run may be on hold, and nothing of it counts as expired."""
+        if not self._links:
+            return retention.NOTHING
+        run = self._links[0].record.run
         try:
-            return self._notes.standing(self._links[0].record.run) if self._links else retention.NOTHING
+            known = self._notes.unread(run) is None
+            return self._notes.standing(run) if known else Standing(held=retention.BEGINNING)
         except ArchiverError:
             return Standing(held=retention.BEGINNING)
 

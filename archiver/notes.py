@@ -18,6 +18,7 @@ from archiver.errors import (
     ArchiverError,
     ContextMismatchError,
     InvalidNameError,
+    KeyUnavailableError,
     LimitExceededError,
     ObjectNotFoundError,
     RecordError,
@@ -58,6 +59,8 @@ class Believed:
     """Name of the administrator, from the list of trusted keys."""
     objects: Mapping[tuple[str, str], Rekeyed]
     """What it says, by name and payload digest."""
+    stored: datetime
+    """When the store got it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,8 @@ class Examined:
     name: str
     believed: Believed | None = None
     error: ArchiverError | None = None
+    stored: datetime | None = None
+    """When the store got it."""
 
 
 def encode(note: Note, key: SigningKey, recipients: Sequence[Recipient]) -> bytes:
@@ -156,14 +161,37 @@ class Notes:
     def standing(self, run: str) -> Standing:
         """How long the run is kept, by what its believed notes say."""
         newest: dict[str, datetime] = {}
+        holds: list[datetime] = []
         for one in self.of(run):
             newest.setdefault(one.note.kind, one.note.at)
-        held, released = newest.get("hold"), newest.get("release")
-        if held is not None and released is not None and released > held:
-            held = None
-        if held is not None:
-            released = None
+            if one.note.kind == "hold" and "release" not in newest:
+                # By a clock that is ahead, what was lost on hold would seem to have expired before it began.
+                holds.append(min(one.note.at, one.stored))
+        held = min(holds, default=None)
+        released = newest.get("release") if held is None else None
         return Standing(held, newest.get("merged"), newest.get("remove"), newest.get("erase"), released)
+
+    def lasting(self, run: str) -> tuple[Believed, ...]:
+        """The believed notes that `standing` goes by: they are said again where others have to read them."""
+        found: dict[str, Believed] = {}
+        for one in self.of(run):
+            kind = one.note.kind
+            ended = kind == "hold" and "release" in found
+            if kind == "rekey" or ended or (kind == "release" and "hold" in found):
+                continue
+            if kind == "hold" or kind not in found:
+                found[kind] = one
+        return tuple(found.values())
+
+    def unread(self, run: str) -> Examined | None:
+        """A note that may say something which is not known here, as that the run is on hold; the newest.
+
+        One of a stranger says nothing. One that does not open here says nothing new where the run was rekeyed
+        since: what stood then was repeated.
+        """
+        rekeyed = [one for one in self.of(run) if one.note.kind == "rekey"]
+        wrong = (one for one in self.examined(run) if _says_something(one.error))
+        return next((one for one in wrong if not _repeated(one, rekeyed)), None)
 
     def newest(self, run: str, kind: NoteKind, seq: int = 0) -> Believed | None:
         """The newest believed note of that kind; with `seq`, of those that were signed when it was there."""
@@ -221,13 +249,13 @@ class Notes:
                     remedy=f"look at {layout.notes_prefix(run)} and remove what strangers put there",
                 )
             try:
-                yield Examined(info.name, believed=self._read(info, run))
+                yield Examined(info.name, believed=self._read(info, run), stored=info.modified)
             except (InvalidNameError, ObjectNotFoundError):
                 continue  # nobody's note, `verify` reports it as a stranger; or removed since it was listed
             except StoreError:
                 raise
             except ArchiverError as error:
-                yield Examined(info.name, error=error.with_traceback(None))
+                yield Examined(info.name, error=error.with_traceback(None), stored=info.modified)
 
     def _read(self, info: ObjectInfo, run: str) -> Believed:
         layout.parse(info.name)
@@ -238,7 +266,19 @@ class Notes:
         if expected is not None and note.store != expected:
             raise ContextMismatchError(f"{info.name} belongs to store {note.store}, not to {expected}")
         objects = {(one.name, one.payload_sha256): one for one in note.objects}
-        return Believed(info.name, note, administrator, objects)
+        return Believed(info.name, note, administrator, objects, info.modified)
+
+
+def _says_something(error: ArchiverError | None) -> bool:
+    return error is not None and not isinstance(error, (UntrustedWriterError, ContextMismatchError))
+
+
+def _repeated(one: Examined, rekeyed: Sequence[Believed]) -> bool:
+    """By the store's time too, for anybody can choose a name."""
+    at, stored = layout.parse(one.name).at, one.stored
+    if not isinstance(one.error, KeyUnavailableError) or at is None or stored is None:
+        return False
+    return any(at <= note.note.at and stored <= note.stored for note in rekeyed)
 
 
 def _is_sealed_object_of(name: str, run: str) -> bool:

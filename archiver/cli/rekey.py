@@ -23,6 +23,7 @@ from archiver.errors import ArchiverError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from archiver.notes import Believed
     from archiver.rekey import Plan
     from archiver.setup import Setup
 
@@ -50,7 +51,8 @@ def rekey(
     """Seal stored runs to the configured recipients.
 
     Rewrites headers only: where an object is sealed to other recipients than the configuration names, its key
-    is wrapped anew, and the contents stay as they are, byte for byte. Needs an identity that opens what is
+    is wrapped anew, and the contents stay as they are, byte for byte. Notes that say how long a run is kept
+    are put once more for the new recipients. Needs an identity that opens what is
     there and one that opens the result, and an administrator's signing key for the note that says what was
     done. It can be interrupted at any point and run again.
 
@@ -77,7 +79,7 @@ def rekey(
     if dry_run or not yes:
         with counting("runs looked at", as_json) as tick:
             planned = [_planned(plan, tick, said=dry_run and not as_json) for plan in room.plans(runs, setup)]
-        if dry_run or not any(row.objects for row in planned):
+        if dry_run or not any(row.objects or row.repeats for row in planned):
             _end(planned, setup, as_json, dry_run=True)
             return
         if not _agreed(planned):
@@ -88,7 +90,14 @@ def rekey(
         with shown(as_json) as progress:
             for done in room.rekey(runs, setup, reason=because, progress=progress):
                 row = _Row(
-                    done.run, done.rewritten, done.size, done.fitting, done.gone, done.notes, done.error
+                    done.run,
+                    done.rewritten,
+                    done.size,
+                    done.fitting,
+                    done.gone,
+                    done.notes,
+                    done.error,
+                    done.repeated,
                 )
                 rows.append(row)
                 row.say(as_json)
@@ -100,9 +109,11 @@ def rekey(
 
 
 def _runs(run: str | None, setup: Setup) -> list[str]:
+    """Of all runs also those of which nothing but notes is left."""
     from archiver.catalog import Catalog
+    from archiver.rekey import noted_runs
 
-    return list(Catalog(setup).runs()) if run is None else [run]
+    return sorted({*Catalog(setup).runs(), *noted_runs(setup)}) if run is None else [run]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +127,8 @@ class _Row:
     gone: tuple[str, ...]
     notes: tuple[str, ...]
     error: ArchiverError | None
+    repeats: tuple[Believed, ...] = ()
+    """What is said once more, for the new recipients, of how long it is kept."""
 
     def say(self, as_json: bool) -> None:
         """In a pipe each run is said as soon as it is known."""
@@ -128,7 +141,7 @@ class _Row:
 
 def _planned(plan: Plan, tick: Callable[[], None], *, said: bool) -> _Row:
     tick()
-    row = _Row(plan.run, len(plan.targets), plan.size, plan.fitting, plan.gone, (), plan.error)
+    row = _Row(plan.run, len(plan.targets), plan.size, plan.fitting, plan.gone, (), plan.error, plan.repeats)
     if said:
         row.say(as_json=False)
     return row
@@ -139,6 +152,7 @@ def _agreed(planned: list[_Row]) -> bool:
 
     _table(planned)
     output.line(f"{_total(planned, 'to rewrite')} {REVOKES_NOTHING}")
+    _repeats(planned, "to be repeated")
     return typer.confirm("Rewrite the headers?", err=True)
 
 
@@ -155,10 +169,23 @@ def _end(rows: list[_Row], setup: Setup, as_json: bool, *, dry_run: bool) -> Non
         output.line(f"{_total(rows, 'to rewrite' if dry_run else 'rewritten')} {REVOKES_NOTHING}")
         for name in (name for row in rows for name in row.gone):
             output.problem("note", f"{name} is gone, so it was passed over", None, style="1;33")
+    if not as_json:
+        _repeats(rows, "to be repeated" if dry_run else "repeated")
     problems.report((f"run {run}: {error}", error) for run, error in broken)
     if broken:
         codes = {error.exit_code for _, error in broken}
         raise typer.Exit(4 if 4 in codes else max(codes))
+
+
+def _repeats(rows: list[_Row], verb: str) -> None:
+    """The notes that are put once more, so that they can be read with the new keys alone."""
+    from archiver import noting
+    from archiver.cli import output
+
+    for row in rows:
+        for one in row.repeats:
+            text = f"{verb} for the new recipients: run {row.run} {noting.words(one)}"
+            output.problem("note", text, None, style="1;33")
 
 
 def _table(rows: list[_Row]) -> None:
@@ -198,6 +225,7 @@ def _document(rows: list[_Row], setup: Setup, dry_run: bool) -> dict[str, Any]:
                 "fitting": row.fitting,
                 "gone": list(row.gone),
                 "notes": list(row.notes),
+                "repeated": [one.note.kind for one in row.repeats],
                 "error": described(row.error) if row.error else None,
             }
             for row in rows

@@ -1,4 +1,5 @@
-"""Rewrite headers for the recipients of the present configuration: look → sign and put a note → rewrite.
+"""Rewrite headers for the recipients of the present configuration: look → repeat notes that stand → sign and
+put a note → rewrite.
 
 Payloads stay as they are, byte for byte, so nothing that is signed changes. The note comes before the first
 header that it covers. Killed between the two, the run is as it was: a note that covers an old header says
@@ -10,6 +11,7 @@ It revokes nothing: whoever could open an object before, and kept it, still can.
 """
 
 from archiver.rekey.planning import Plan, Target, plan, plans
+from archiver.rekey.repeating import noted_runs
 from archiver.rekey.rewriting import Done, rekey
 
-__all__ = ["Done", "Plan", "Target", "plan", "plans", "rekey"]
+__all__ = ["Done", "Plan", "Target", "noted_runs", "plan", "plans", "rekey"]

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, BinaryIO
 from archiver import age, layout
 from archiver.catalog import Catalog, Chain, demand_unchanged
 from archiver.errors import ArchiverError, KmsUnreachableError, ObjectNotFoundError, StoreError
+from archiver.notes import Believed
 from archiver.parallel import in_order
 from archiver.recipients import to_seal_to
+from archiver.rekey.repeating import to_repeat
 from archiver.signed import Seal, seal_of
 
 if TYPE_CHECKING:
@@ -53,6 +55,8 @@ class Plan:
     """Bundles that a record names and the store no longer has."""
     error: ArchiverError | None = None
     """Why the run cannot be rewritten."""
+    repeats: tuple[Believed, ...] = ()
+    """Notes on how long it is kept that the new recipients cannot read yet."""
 
     @property
     def size(self) -> int:
@@ -81,6 +85,10 @@ def plan(run: str, setup: Setup) -> Plan:
     # Before notes are read: if somebody else rewrites these now, his note is not missed.
     bundles = {info.name: info for info in setup.store.list(layout.bundles_prefix(run))}
     effects = list(setup.store.list(layout.effects_prefix(run)))
+    repeats = to_repeat(run, look.catalog.notes, to_seal_to(setup))
+    tombstone = look.catalog.notes.newest(run, "erase")
+    if tombstone is not None:
+        return Plan(run, tombstone.note.task, (), 0, (), repeats=repeats)
     chain = look.catalog.chain(run)
     task = chain.head.record.task
     signed = _signed_bundles(chain)
@@ -93,7 +101,7 @@ def plan(run: str, setup: Setup) -> Plan:
     found += [look.judged("record", link.info, link.seal) for link in chain.links]
     targets = tuple(target for target, fits in found if not fits)
     gone = tuple(name for name in signed if name not in there)
-    return Plan(run, task, targets, len(found) - len(targets), gone)
+    return Plan(run, task, targets, len(found) - len(targets), gone, repeats=repeats)
 
 
 def _head(name: str, setup: Setup) -> ObjectInfo | None:

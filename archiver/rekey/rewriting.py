@@ -18,11 +18,13 @@ from archiver.errors import (
     RefusedError,
 )
 from archiver.model.note import MAX_REASON, Note, Rekeyed
+from archiver.notes import Believed, Notes
 from archiver.parallel import in_order
 from archiver.progress import Progress, Silent
 from archiver.recipients import to_seal_to
 from archiver.redact import new_key
 from archiver.rekey.planning import NEXT_FAILS_TOO, Plan, Target, plan
+from archiver.rekey.repeating import repeat, to_repeat
 from archiver.safetext import shorten
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ class Done:
     gone: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     error: ArchiverError | None = None
+    repeated: tuple[Believed, ...] = ()
+    """Notes on how long it is kept that were put once more, for the new recipients."""
 
 
 def rekey(
@@ -85,6 +89,7 @@ class _Rewriting:
         self._wanted = to_seal_to(setup)
         self._sizes: list[int] = []
         self._notes: list[str] = []
+        self._repeated: list[Believed] = []
 
     def done(self) -> Done:
         """Do it; an error of this run is part of what is returned."""
@@ -106,6 +111,7 @@ class _Rewriting:
             found.gone,
             tuple(self._notes),
             failure,
+            tuple(self._repeated),
         )
 
     def _carry_out(self, found: Plan) -> None:
@@ -113,6 +119,7 @@ class _Rewriting:
         workers = Catalog(self._setup).workers
         targets = {target.name: target for target in found.targets}
         self._write_down(found)
+        self._repeat(found.repeats)
         for portion in notes.parts(_noted(target) for target in found.targets):
             self._put_note(found, portion)
             covered = [targets[one.name] for one in portion]
@@ -121,17 +128,36 @@ class _Rewriting:
             for batch, at_once in ((small, workers), (large, 1)):
                 for size in in_order(lambda one: self._rewrite(one, found.task), batch, workers=at_once):
                     self._sizes.append(size)
+        if found.repeats and not found.targets and not _is_erased(found):
+            self._put_note(found, ())
+        if self._notes:  # somebody may have put one for the old recipients between the look and the note
+            self._repeat(to_repeat(self._run, Notes(self._setup), self._wanted))
+
+    def _repeat(self, standing: Iterable[Believed]) -> None:
+        """What is said of how long the run is kept, before anything can be opened with new keys alone."""
+        for one in standing:
+            self._notes.append(repeat(one, self._setup))
+            self._repeated.append(one)
 
     def _write_down(self, found: Plan) -> None:
         """The audit line, before anything is changed; what is to be said of it waits for the end."""
-        if not found.targets:
+        if not found.targets and not found.repeats:
             return
         setup = replace(self._setup, why=self._setup.why or self._reason)
         setup.session.tasks[found.run] = found.task
         keys = sorted({target.opened_by for target in found.targets})
         loud = next((key for key in keys if audit.is_break_glass(setup, key)), None)
-        detail = {"objects": len(found.targets), "recipients": sorted(self._wanted), "identities": keys}
-        said = audit.note(setup, "rekey", run=found.run, opened_by=loud or keys[0], detail=detail)
+        repeats = {"notes": len(found.repeats)} if found.repeats else {}
+        detail = {
+            **repeats,
+            "objects": len(found.targets),
+            "recipients": sorted(self._wanted),
+            "identities": keys,
+        }
+        opened_by = loud or next(iter(keys), None)
+        # Of a run that was erased nothing but its tombstone is to be in the store.
+        local = _is_erased(found)
+        said = audit.note(setup, "rekey", run=found.run, opened_by=opened_by, detail=detail, local=local)
         setup.session.warnings.extend(said)
 
     def _put_note(self, found: Plan, portion: tuple[Rekeyed, ...]) -> None:
@@ -191,6 +217,10 @@ class _Rewriting:
                 remedy="look at it with `archiver verify --deep`; restore the object from another copy",
             )
         yield held
+
+
+def _is_erased(found: Plan) -> bool:
+    return any(one.note.kind == "erase" for one in found.repeats)
 
 
 def _noted(target: Target) -> Rekeyed:

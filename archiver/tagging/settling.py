@@ -11,12 +11,10 @@ from archiver import clock, layout, retention, rollback
 from archiver.catalog import Beginning, Catalog, Chain
 from archiver.errors import (
     ArchiverError,
-    ContextMismatchError,
     NoSuchRunError,
     ObjectNotFoundError,
     StoreDeniedError,
     StoreError,
-    UntrustedWriterError,
 )
 from archiver.model.record import RetentionClass
 from archiver.notes import Notes
@@ -163,7 +161,7 @@ def _doubt(sight: Sight | str, beginning: Beginning, now: datetime) -> str:
 def _standing(notes: Notes, run: str) -> tuple[Standing, str]:
     """What notes say of it, and why that may not be all: one that cannot be read may be a hold."""
     try:
-        wrong = next((one for one in notes.examined(run) if _may_be_a_hold(one.error)), None)
+        wrong = notes.unread(run)
     except StoreDeniedError as error:
         return retention.NOTHING, f"its notes cannot be read: {error}"
     except StoreError:
@@ -171,11 +169,6 @@ def _standing(notes: Notes, run: str) -> tuple[Standing, str]:
     except ArchiverError as error:
         return retention.NOTHING, str(error)
     return notes.standing(run), f"a note cannot be believed: {wrong.error}" if wrong else ""
-
-
-def _may_be_a_hold(error: ArchiverError | None) -> bool:
-    """Whether a note says something that is not known here; one of a stranger says nothing to anybody."""
-    return error is not None and not isinstance(error, (UntrustedWriterError, ContextMismatchError))
 
 
 def _objects(store: ObjectStore, run: str, standing: Standing) -> Iterator[There]:

@@ -57,11 +57,11 @@ def tags(setup: Setup, run: str) -> set[str | None]:
 
 
 def expire(run: str, setup: Setup) -> object:
-    return expiring.expire(setup, now=NOW)
+    return expiring.expire(setup)
 
 
 def no_error(setup: Setup, run: str) -> None:
-    broken = [one for one in verify(setup, now=NOW) if one.error is not None]
+    broken = [one for one in verify(setup) if one.error is not None]
     assert not broken, broken
 
 
