@@ -43,11 +43,12 @@ from archiver.record_of import record_of
 from archiver.redact import Redactor, new_key
 from archiver.redacted import Redacted
 from archiver.rows import looks_like_rows, read_rows
+from archiver.safetext import one_line
 from archiver.saying import clean_errors, redacted_summary, warnings_of
 from archiver.scratch import Scratch
 from archiver.sealing import SealedBundle, seal
 from archiver.setup.remote import store_options
-from archiver.transcripts.reader import Dropped, read
+from archiver.transcripts.reader import Dropped, Reading, read
 from archiver.transcripts.survey import PartSurvey
 from archiver.watch import Watch
 
@@ -61,6 +62,8 @@ class Source:
 
     paths: tuple[Path, ...] = ()
     checkpoint: Checkpoint | None = None
+    only: frozenset[tuple[int, int]] | None = None
+    """Device and inode of what may be read, where others than who archives can change what lies at a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +149,14 @@ def archive(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     find: Callable[[str], Position] | None = None,
     ready: Callable[[Prepared], None] = lambda _: None,
+    intend: Callable[[Position], None] = lambda _: None,
     tag: bool = True,
 ) -> Archived:
     """Save one checkpoint and commit it under the run's next number.
 
     `find` gives the place of a run where the caller knows more of it than its id; `ready` is asked right
-    before anything is put, and what either raises is raised. Raises `StaleWriterError` when another writer
+    before anything is put, `intend` is told the place right before its record is, and what any of them raises
+    is raised. Raises `StaleWriterError` when another writer
     commits that number first; of any failure or crash before the record nothing is seen, and the previous
     checkpoint stays. A machine that is its own sweeper then gives what came before the class it should have,
     unless `tag` is false; what goes wrong with that is a warning.
@@ -165,7 +170,7 @@ def archive(
             stored = sum(info.size for info in setup.store.list(layout.bundles_prefix(run)))
             setup.settings.limits.check_run(run, stored + sealed.size)
         ready(prepared)
-        done = put(prepared, setup, now=now)
+        done = put(prepared, setup, now=now, intend=intend)
     measure(done.record, time.monotonic() - began, "store")
     return _tagged(done, setup) if tag else done
 
@@ -232,12 +237,19 @@ def prepare(
 
 
 @telemetry.span("archiver.save.store")
-def put(prepared: Prepared, setup: Setup, *, now: Callable[[], datetime]) -> Archived:
+def put(
+    prepared: Prepared,
+    setup: Setup,
+    *,
+    now: Callable[[], datetime],
+    intend: Callable[[Position], None] = lambda _: None,
+) -> Archived:
     """Put the bundle, then the record that makes it a checkpoint: the record is the commit point."""
     name = prepared.new_name()
     started = time.monotonic()
     setup.store.create(name, prepared.sealed, retention=retention.class_of(prepared.checkpoint.outcome))
     record = prepared.record(name, now())
+    intend(prepared.place)
     return prepared.archived(*commit(record, setup, age_of_bundle=time.monotonic() - started))
 
 
@@ -246,7 +258,18 @@ def _read(source: Source, options: Options) -> tuple[Transcript, int, list[Dropp
         transcript = source.checkpoint.transcript
         return transcript, sum(part.items.size for part in transcript.parts), []
     reading = read(source.paths, salvage=options.salvage)
+    if source.only is not None:
+        _refuse_others(reading, source.only)
     return reading.transcript, reading.total_bytes, reading.dropped
+
+
+def _refuse_others(reading: Reading, only: frozenset[tuple[int, int]]) -> None:
+    for file in reading.files:
+        if (file.source.device, file.source.inode) not in only:
+            raise RefusedError(
+                f"{one_line(file.name)} is not the file that was found there",
+                remedy="sweep again: what lies there now is looked at anew",
+            )
 
 
 def _position(

@@ -93,7 +93,8 @@ class _Project:
 
     def _new(self, folder: Entry) -> None:
         """Sub-agents in the folder of their session."""
-        listed = self.place.entries(Path(folder.path, _SUBAGENTS), self.problems)
+        below = Path(folder.path, _SUBAGENTS)
+        listed = [] if below.is_symlink() else self.place.entries(below, self.problems)
         for entry in listed:
             if places.is_agent(entry.name):
                 self._add(folder.name, self.place.stamp(entry, self.problems, follow=False))

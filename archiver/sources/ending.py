@@ -73,9 +73,10 @@ def _ending(found: Found, files: tuple[FileStamp, ...], now: datetime, opened: O
 
 
 def _again(found: Found) -> tuple[FileStamp, ...] | None:
-    """The files as they are now; None when a main one is gone. Only a main file may be a link."""
+    """The files as they are now; None when a main one is gone. Only that of a harness may be a link."""
     named = frozenset(found.paths)
-    seen = {stamp.path: stamp_of(stamp.path, follow=stamp.path in named) for stamp in found.files}
+    links = named if found.kind in ("claude-code", "codex") else frozenset[Path]()
+    seen = {stamp.path: stamp_of(stamp.path, follow=stamp.path in links) for stamp in found.files}
     if any(seen.get(path) is None for path in named):
         return None
     return tuple(stamp for stamp in seen.values() if stamp is not None)

@@ -18,6 +18,7 @@ from archiver import jsonio
 from archiver.errors import ArchiverError
 from archiver.model.run_manifest import MANIFEST_NAME, RUN_MANIFEST_FORMAT, RunManifest
 from archiver.safetext import one_line, shorten
+from archiver.sources.beneath import led_astray
 from archiver.sources.found import FileStamp, Found, Unusable
 from archiver.sources.listing import Entry, Walk
 from archiver.sources.place import Place, given
@@ -60,11 +61,18 @@ class Folder(Place):
                 return
             manifest = _read(file.path)
             paths = tuple(_inside(folder, name) for name in manifest.transcript)
-            yield self._found(folder, manifest, (*files_of(paths), file), paths)
+            files = self._files(folder, (*files_of(paths), file))
+            yield self._found(folder, manifest, files, paths)
         except (_RefusedError, ArchiverError) as error:
             yield Unusable(self.kind, str(folder), one_line(str(error)))
         except OSError as error:
             yield Unusable(self.kind, str(folder), one_line(f"cannot be read: {error.strerror}"))
+
+    def _files(self, folder: Path, files: tuple[FileStamp, ...]) -> tuple[FileStamp, ...]:
+        astray = led_astray(self.path, files)
+        if astray is not None:
+            raise _RefusedError(f"{_shown(os.path.relpath(astray, folder))} is reached through a link")
+        return files
 
     def _found(
         self, folder: Path, manifest: RunManifest, files: tuple[FileStamp, ...], paths: tuple[Path, ...]
@@ -106,9 +114,13 @@ def _read(path: Path) -> RunManifest:
         ) from error
 
 
+def _shown(name: str) -> str:
+    return shorten(one_line(name), _SHOWN)
+
+
 def _inside(folder: Path, name: str) -> Path:
     """The file of that name in the folder; `_RefusedError` for what leads out of it, or is no file."""
-    shown = shorten(one_line(name), _SHOWN)
+    shown = _shown(name)
     steps = PurePosixPath(name)
     if steps.is_absolute() or ".." in steps.parts or not steps.parts or "\0" in name:
         raise _RefusedError(f"{MANIFEST_NAME} names {shown}, which is not a path within the folder")

@@ -6,6 +6,7 @@ is written into such a folder must not lead to what its owner did not mean.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +16,7 @@ from archiver.errors import ArchiverError
 from archiver.safetext import one_line
 from archiver.sources import places
 from archiver.sources.agents import session_of
+from archiver.sources.beneath import led_astray
 from archiver.sources.found import FileStamp, Found, Unusable
 from archiver.sources.listing import Entry, Walk
 from archiver.sources.place import Once, Place, given
@@ -80,6 +82,9 @@ class Messages(Place):
             if any((folder / f"{session}.jsonl").is_file() for folder in near):
                 return self._passed(file.path, "it is of a sub-agent and goes with its session")
         files = files_of((file.path,)) if dialect == CLAUDE_CODE else (file,)
+        if (astray := led_astray(self.path, files)) is not None:
+            why = f"{one_line(os.path.relpath(astray, file.path.parent))} is reached through a link"
+            return Unusable(self.kind, str(file.path), why)
         return self.found(file.path, files, **said_of(file.path, dialect))
 
     def _passed(self, path: Path, why: str) -> Unusable:

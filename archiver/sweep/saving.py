@@ -9,7 +9,6 @@ the other finds its content there.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,24 +16,29 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
-from archiver import jsonio, position, records
+from archiver import position, records
 from archiver.archive import Archived, Given, Options, Prepared, Source, archive
 from archiver.catalog import Catalog, Entry
 from archiver.errors import (
     KMS_AWAY,
     ArchiverError,
+    InvalidDocumentError,
     KeyUnavailableError,
+    LimitExceededError,
+    MalformedTranscriptError,
+    NotSerialisableError,
     RunErasedError,
     StaleWriterError,
     StoreDeniedError,
     UnconfirmedError,
     UntrustedWriterError,
 )
-from archiver.model import Outcome, Record, SourceRef
+from archiver.model import Outcome, Record
 from archiver.position import Position
 from archiver.progress import Progress
 from archiver.sweep import content
-from archiver.sweep.state import Known, State, open_state
+from archiver.sweep.remembering import Remembering, world
+from archiver.sweep.state import State, open_state
 
 if TYPE_CHECKING:
     from archiver.setup import Setup
@@ -47,9 +51,8 @@ LOOK_BACK: Final = 64
 """Records before the newest in which the same content is looked for."""
 TRIES: Final = 3
 """How often a run is begun anew because its files, or its place in the store, changed meanwhile."""
-_UNREAD: Final = (
-    "have the run archived by somebody who may read the store; nothing more of it is uploaded from here"
-)
+LASTING: Final = (MalformedTranscriptError, LimitExceededError, NotSerialisableError, InvalidDocumentError)
+"""What files bring about that stay as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,7 @@ def save(
     memory, warnings = state, ()
     try:
         memory = state or open_state(setup)
-        work = _Saving(found, outcome, setup, memory, progress, now)
+        work = _Saving(found, outcome, setup, Remembering(found, outcome, setup, memory), progress, now)
         try:
             saved = work.saved()
         except ArchiverError as error:
@@ -116,71 +119,85 @@ def is_blind(setup: Setup) -> bool:
     return not setup.identities
 
 
+def _only(found: Found) -> frozenset[tuple[int, int]] | None:
+    """Where whoever writes the runs need not be who archives them, nothing is read but what was found."""
+    if found.kind not in ("folder", "messages"):
+        return None
+    return frozenset((one.device, one.inode) for one in found.files)
+
+
 @dataclass(slots=True)
 class _Saving:
     found: Found
     outcome: Outcome
     setup: Setup
-    state: State
+    memory: Remembering
     progress: Progress | None
     now: Callable[[], datetime]
-    run: str = ""
-    ref: SourceRef | None = None
-    stamp: str = ""
-    """Of the files as they were read; empty while it is not known that they stayed as they were."""
-    blind: bool = False
     refused: bool = False
-    known: Known | None = None
     notes: list[str] = field(default_factory=list)
 
     def saved(self) -> Saved:
         """As often as files or place change meanwhile, but for a bounded number of times."""
-        self.run, self.blind = self.found.run_id or "", is_blind(self.setup)
-        self.known = self.state.get(self.found.kind, os.fsencode(self.found.key))
+        self.memory.blind = is_blind(self.setup)
         for attempt in range(TRIES):
             last = attempt == TRIES - 1
             files = content.look(self.found.files)
-            self.ref = content.reference(self.found, self.setup)
+            self.memory.ref = content.reference(self.found, self.setup)
             try:
                 return self._once(files, last)
             except _SameError as same:
-                self.stamp = content.stamp(files) if content.look(files) == files else ""
-                self._remember("archived", same.record, same.sha256)
+                self.memory.stamp = content.stamp(files) if content.look(files) == files else ""
+                self.memory.saved(same.record, same.sha256)
                 return self._result(same.record, "unchanged")
             except _ChangedError:
                 continue
             except StaleWriterError:
                 if self.refused or last:
                     raise
+            except UnconfirmedError as error:
+                if not self.memory.is_own(error):
+                    raise
+                self.memory.stamp = content.stamp(files) if content.look(files) == files else ""
+                return self._perhaps()
         raise AssertionError("the last attempt returns or raises")
 
     def ended(self, error: ArchiverError) -> Saved:
         """What is remembered and returned of an error; only what does not get better is remembered."""
         final = self.refused or isinstance(error, RunErasedError)
         lasting = final and not isinstance(error, UntrustedWriterError)
-        if lasting or isinstance(error, UnconfirmedError):
-            with suppress(ArchiverError):
-                self._refuse("refused" if final else "unconfirmed", str(error))
+        with suppress(ArchiverError):
+            if lasting or isinstance(error, UnconfirmedError):
+                self.memory.refused("refused" if final else "unconfirmed", str(error))
+            elif isinstance(error, LASTING) and not self.memory.blind:
+                self.memory.refused("failed", str(error), world(self.setup.settings, self.now()))
         return Saved(
-            *(self.run, None, "refused" if final else "failed", None, 0, 0.0, tuple(self.notes)), error=error
+            *(self.memory.run, None, "refused" if final else "failed", None, 0, 0.0, tuple(self.notes)),
+            error=error,
         )
 
     def _once(self, files: tuple[FileStamp, ...], last: bool) -> Saved:
         def ready(prepared: Prepared) -> None:
             if content.look(files) == files:
-                self.stamp = content.stamp(files)
+                self.memory.stamp = content.stamp(files)
             elif not last:
                 raise _ChangedError
-            self._look_again(prepared.place)
+            if not self.memory.blind:
+                self._look_again(prepared.place)
+
+        def intend(place: Position) -> None:
+            if self.memory.blind:
+                self.memory.begin(place)
 
         done = archive(
-            Source(paths=self.found.paths),
+            Source(paths=self.found.paths, only=_only(self.found)),
             self.setup,
             options=self._options(),
             progress=self.progress,
             now=self.now,
             find=self._place,
             ready=ready,
+            intend=intend,
         )
         return self._done(done)
 
@@ -195,15 +212,23 @@ class _Saving:
             note=found.note or None,
         )
         active = self.now() - found.written < ACTIVE
-        return Options(given=given, salvage=True, capture=active, made_of=self.ref)
+        return Options(given=given, salvage=True, capture=active, made_of=self.memory.ref)
 
     def _done(self, done: Archived) -> Saved:
         try:
-            self._remember("archived", done.record, records.body_sha256(done.record))
+            self.memory.saved(done.record, records.body_sha256(done.record))
         except ArchiverError as error:
-            self.notes.append(f"run {self.run} is archived, and that is not remembered here: {error}")
+            self.notes.append(f"run {self.memory.run} is archived, and that is not remembered here: {error}")
         self.notes[:0] = done.warnings
         return self._result(done.record, "archived")
+
+    def _perhaps(self) -> Saved:
+        seq = self.memory.perhaps()
+        self.notes.append(
+            f"archived as number {seq}, not confirmed: that number is taken, it was begun here before a "
+            "sweep died, and it cannot be read to see; `archiver verify` of somebody who may read tells"
+        )
+        return Saved(self.memory.run, seq, "archived", None, 0, 0.0, tuple(self.notes), None)
 
     def _result(self, record: Record, what: What) -> Saved:
         size = record.sizes.stored if what == "archived" else 0
@@ -212,9 +237,9 @@ class _Saving:
     # --- its place ---
 
     def _place(self, run: str) -> Position:
-        self.run = run
-        if self.blind:
-            return self._unread(run)
+        self.memory.run = run
+        if self.memory.blind:
+            return self.memory.unread(run, self._remembered)
         try:
             return position.find(run, self.setup, seen=self._compare)
         except (StaleWriterError, UntrustedWriterError):
@@ -224,8 +249,12 @@ class _Saving:
             if isinstance(error, KMS_AWAY):
                 raise
             # It may list and not read, or read and not open: what it remembers is all that it knows.
-            self.blind = True
-            return self._unread(run)
+            self.memory.blind = True
+            return self.memory.unread(run, self._remembered)
+
+    def _remembered(self, last: Record, sha256: str) -> None:
+        if self._is_same(last, newest=True):
+            raise _SameError(last, sha256)
 
     def _compare(self, catalog: Catalog, head: Entry) -> None:
         """`_SameError` if the newest checkpoint has this content, or one before that others came after.
@@ -235,7 +264,11 @@ class _Saving:
         if self._is_same(head.record, newest=True):
             raise _SameError(head.record, head.sha256)
         source = head.record.source
-        if self.known is not None and source is not None and source.content == self.known.content:
+        if (
+            self.memory.known is not None
+            and source is not None
+            and source.content == self.memory.known.content
+        ):
             return  # it was saved from this very file, which has changed since
         for seq in range(head.record.seq - 1, max(0, head.record.seq - 1 - LOOK_BACK), -1):
             entry = catalog.read(head.record.run, seq)
@@ -247,7 +280,7 @@ class _Saving:
 
         A claim after it leaves it as it is. While a run goes on, what has ended it in the store stays.
         """
-        if record.source != self.ref:
+        if record.source != self.memory.ref:
             return False
         if self.outcome in (record.outcome, "running"):
             return True
@@ -255,51 +288,8 @@ class _Saving:
 
     def _look_again(self, place: Position) -> None:
         """Right before the upload: `_SameError`, or `_ChangedError` if the place is taken."""
-        if self.blind:
-            self._begin(place)
-            return
         catalog = Catalog(self.setup)
         numbers = catalog.numbers(place.run)
         if numbers and numbers[-1] >= place.seq:
             self._compare(catalog, catalog.read(place.run, numbers[-1]))
             raise StaleWriterError(f"run {place.run} has gone on meanwhile", remedy="sweep again")
-
-    # --- without a way to read records ---
-
-    def _unread(self, run: str) -> Position:
-        known = self.state.of_run(run)
-        if known is not None and known.what == "unconfirmed":
-            raise UnconfirmedError(known.why, remedy=_UNREAD)
-        last = known.document if known is not None else None
-        if last is None or known is None:
-            return position.unread(run, self.setup, None, "")
-        if self._is_same(last, newest=True):
-            raise _SameError(last, known.sha256)
-        return position.unread(run, self.setup, last, known.sha256)
-
-    def _begin(self, place: Position) -> None:
-        """Remember that something may be there, before it is: nobody can look afterwards."""
-        last = place.head
-        kept = jsonio.canonical(last.document()) if last is not None else None
-        outcome = last.outcome if last is not None else "running"
-        self._put("begun", "", place.run, place.seq - 1, outcome, kept, place.previous or "")
-
-    # --- memory ---
-
-    def _remember(self, what: str, record: Record, sha256: str) -> None:
-        kept = jsonio.canonical(record.document()) if self.blind else None
-        self._put(what, "", record.run, record.seq, record.outcome, kept, sha256)
-
-    def _refuse(self, what: str, why: str) -> None:
-        with suppress(ArchiverError):
-            files = content.look(self.found.files)
-            self.stamp = content.stamp(files)
-        self._put(what, why, self.run, 0, self.outcome, None, "")
-
-    def _put(
-        self, what: str, why: str, run: str, seq: int, outcome: str, record: bytes | None, sha256: str
-    ) -> None:
-        key, ref = os.fsencode(self.found.key), self.ref.content if self.ref else ""
-        self.state.put(
-            Known(self.found.kind, key, self.stamp, ref, run, seq, outcome, what, why, record, sha256)
-        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -71,8 +71,8 @@ def _is_folder(path: Path) -> bool:
 def _only_session(folder: Path) -> Path:
     sessions = [
         path
-        for path in _listing(folder)
-        if path.name.endswith(".jsonl") and not path.name.startswith("agent-") and _is_session(path)
+        for path in _listing(folder, lambda name: name.endswith(".jsonl") and not name.startswith("agent-"))
+        if _is_session(path)
     ]
     if len(sessions) == 1:
         return sessions[0]
@@ -117,7 +117,10 @@ def _agents(session: Path, ids: set[str]) -> Iterator[Found]:
     own = session.name.removesuffix(".jsonl")
     folders = {own, *filter(_SESSION_ID.fullmatch, ids)}
     for name in sorted(folders, key=os.fsencode):
-        for path in _agent_files(session.parent / name / _FOLDER):
+        folder = session.parent / name / _FOLDER
+        if folder.is_symlink() or folder.parent.is_symlink():
+            continue  # whoever can put a link there must not decide what else is read
+        for path in _agent_files(folder):
             yield Found(safe_name(f"{name}/{_FOLDER}/{path.name}"), FileSource.of(path, follow=False))
     for path in _agent_files(session.parent):
         source = FileSource.of(path, follow=False)
@@ -126,14 +129,14 @@ def _agents(session: Path, ids: set[str]) -> Iterator[Found]:
 
 
 def _agent_files(folder: Path) -> list[Path]:
-    return [
-        path for path in _listing(folder) if path.name.startswith("agent-") and path.name.endswith(".jsonl")
-    ]
+    return _listing(folder, lambda name: name.startswith("agent-") and name.endswith(".jsonl"))
 
 
-def _listing(folder: Path) -> list[Path]:
+def _listing(folder: Path, wanted: Callable[[str], bool]) -> list[Path]:
+    """What lies in a folder under wanted names, sorted; of thousands of sessions few are wanted for one."""
     try:
-        return sorted((Path(entry.path) for entry in os.scandir(folder)), key=os.fsencode)
+        with os.scandir(folder) as entries:
+            return sorted((Path(one.path) for one in entries if wanted(one.name)), key=os.fsencode)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return []
     except OSError as error:
