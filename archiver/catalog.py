@@ -196,12 +196,16 @@ class Catalog:
             raise beginning.error
         return Chain(run, beginning.links, beginning.newest, beginning.remarks)
 
-    def beginning(self, run: str, upto: int | None = None) -> Beginning:
-        """The same as far as it is unbroken, and the error that ends it; raises `NoSuchRunError` alone."""
+    def beginning(self, run: str, upto: int | None = None, *, near: bool = True) -> Beginning:
+        """The same as far as it is unbroken, and the error that ends it; raises `NoSuchRunError` alone.
+
+        That names runs of a similar name, for which all are listed; not without `near`.
+        """
         found = self._records_of(run)
         objects = found.objects
         if not objects:
-            raise NoSuchRunError(f"the store has no run {run!r}", remedy=self._near(run))
+            remedy = self._near(run) if near else None
+            raise NoSuchRunError(f"the store has no run {run!r}", remedy=remedy)
         newest = objects[-1][0]
         if upto is not None:
             if not 1 <= upto <= newest:

@@ -62,7 +62,7 @@ class Gone:
         """The same for a run whose records are read now, as far as they form a chain."""
         catalog = Catalog(setup)
         try:
-            return cls(catalog.beginning(run).links, setup, catalog.notes)
+            return cls(catalog.beginning(run, near=False).links, setup, catalog.notes)
         except ArchiverError:
             return cls((), setup, catalog.notes)
 

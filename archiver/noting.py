@@ -22,6 +22,7 @@ from archiver.model.note import MAX_REASON, Note, NoteKind
 from archiver.notes import Believed, Notes
 from archiver.redact import new_key
 from archiver.safetext import shorten
+from archiver.shellwords import run_word
 
 if TYPE_CHECKING:
     from archiver.setup import Setup
@@ -101,6 +102,13 @@ def erased(run: str, one: Believed) -> RunErasedError:
     return RunErasedError(
         f"run {run} was {words(one)}",
         remedy="use another run id; what may still be in the store of it goes with another `archiver erase`",
+    )
+
+
+def with_leavings(error: RunErasedError, run: str) -> str:
+    """What is said where something lies under an erased run: a writer that still ran has put it there."""
+    return (
+        f"{error}, with leavings: something of it is in the store; run `archiver erase {run_word(run)}` again"
     )
 
 

@@ -277,8 +277,9 @@ def _left(erased: RunErasedError, run: str, only: bool) -> Finding:
     """What is said where something of an erased run is left; raised where that run alone is asked for."""
     if only:
         raise erased
-    left = f"{erased}; something of it is left, which `archiver erase` removes"
-    return Finding(layout.records_prefix(run), run, note=left, state="warning", again=True)
+    return Finding(
+        layout.records_prefix(run), run, note=noting.with_leavings(erased, run), state="warning", again=True
+    )
 
 
 def _remarks(run: str, remarks: tuple[str, ...], links: tuple[Entry, ...]) -> Iterator[Finding]:
@@ -390,6 +391,13 @@ def _advice(run: str, seals: list[tuple[Record, Seal]], setup: Setup) -> Iterato
     yield Finding(layout.records_prefix(run), run, note=note, state=state, advice="rekey")
 
 
+def _uncommitted(name: str, run: str, notes: Notes) -> Finding:
+    tombstone = notes.tombstone(run)
+    if tombstone is None:
+        return Finding(name, run, note=_UNCOMMITTED)
+    return Finding(name, run, note=noting.with_leavings(noting.erased(run, tombstone), run), state="warning")
+
+
 def _others(setup: Setup, newest: dict[str, int], notes: Notes) -> Iterator[Finding]:
     """Objects that no part of this product makes, effects, notes, audit, and what no record is behind."""
     acted = noted = audited = None
@@ -410,6 +418,6 @@ def _others(setup: Setup, newest: dict[str, int], notes: Notes) -> Iterator[Find
             yield from _audit(audited, setup)
         known = newest.get(name.run or "", 0)
         if name.kind == "bundle" and not known:
-            yield Finding(info.name, name.run, note=_UNCOMMITTED)
+            yield _uncommitted(info.name, name.run or "", notes)
         if name.kind == "index" and (name.seq or 0) > known:
             yield Finding(info.name, name.run, name.seq, note="no record is behind this hint")

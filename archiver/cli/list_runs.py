@@ -69,9 +69,10 @@ def list_runs(
     writer died in that moment or could not, appears only in the full list.
 
     In a pipe each line has: run, number, saved at, outcome, task, stored bytes, credentials replaced, phase,
-    note, expires on. The last says until when the newest checkpoint is there at least: a day, `held`, or
-    `removed`. A run whose record cannot be read is listed with its error, whatever is asked for; so is one of
-    which the store has less than was seen before, or nothing any more.
+    note, expires on. The last says until when the newest checkpoint is there at least: a day, `held`,
+    `removed`, or `erased` where a writer has saved something under an erased run since. A run whose record
+    cannot be read is listed with its error, whatever is asked for; so is one of which the store has less than
+    was seen before, or nothing any more.
 
     `--schema '<2'` finds what has to be drained before a release stops reading a version: all records of all
     runs are read, and `archiver migrate` saves the newest checkpoint of a run anew.
@@ -237,6 +238,8 @@ def _row(head: Head) -> tuple[Any, ...]:
 def _expires(outlook: Outlook | None) -> str:
     if outlook is None:
         return ""
+    if outlook.erased:
+        return "erased"
     if outlook.removed or outlook.held:
         return "removed" if outlook.removed else "held"
     return outlook.expires_on.date().isoformat() if outlook.expires_on else ""
@@ -250,7 +253,13 @@ def _kept(outlook: Outlook | None) -> dict[str, Any]:
         return {}
     end = utc_text(outlook.expires_on) if outlook.expires_on else None
     known = {} if outlook.retention is None else {"retention": outlook.retention}
-    return {**known, "expires_on": end, "held": outlook.held, "removed": outlook.removed}
+    return {
+        **known,
+        "expires_on": end,
+        "held": outlook.held,
+        "removed": outlook.removed,
+        "erased": outlook.erased,
+    }
 
 
 def _wrong(head: Head) -> str:

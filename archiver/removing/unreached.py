@@ -65,7 +65,7 @@ def _spools(run: str, setup: Setup) -> Iterator[Unreached]:
     """Other machines may keep checkpoints that are not delivered, or copies of the newest ones."""
     own = setup.signing_key.public if setup.signing_key else None
     try:
-        links = Catalog(setup).beginning(run).links
+        links = Catalog(setup).beginning(run, near=False).links
     except ArchiverError:
         links = ()
     for writer in dict.fromkeys(link.record.writer for link in links):

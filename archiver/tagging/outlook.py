@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from archiver import layout, retention
+from archiver import layout, noting, retention
 from archiver.catalog import Catalog
 from archiver.errors import ArchiverError, InvalidNameError, StoreDeniedError
 from archiver.model.record import Record, RetentionClass
@@ -33,6 +33,8 @@ class Outlook:
     held: bool = False
     removed: bool = False
     """Whether an administrator has taken its bundles away."""
+    erased: bool = False
+    """Whether he has erased all of it, and what is there was put there since."""
 
 
 UNKNOWN: Final = Outlook()
@@ -48,17 +50,21 @@ class Outlooks:
 
     def of(self, newest: Record) -> Outlook:
         """What the newest record of a run lets one expect."""
+        noted = newest.run in self._noted
+        tombstone = self._catalog.notes.tombstone(newest.run) if noted else None
+        if tombstone is not None:
+            self.warnings.append(noting.with_leavings(noting.erased(newest.run, tombstone), newest.run))
+            return Outlook(removed=True, erased=True)
         record = self._with_bundle(newest)
         if record is None:
             return UNKNOWN
         try:
-            noted = newest.run in self._noted
             standing = self._catalog.notes.standing(newest.run) if noted else retention.NOTHING
             removed = noted and self._catalog.notes.newest(newest.run, "remove", record.seq) is not None
         except ArchiverError as error:
             self.warnings.append(f"how long run {newest.run} is kept is not known: {error}")
             return UNKNOWN
-        if removed or standing.erased is not None:
+        if removed:
             return Outlook(removed=True, held=standing.held is not None)
         return _outlook(record, newest, standing, self._setup)
 
