@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from archiver import audit, inventory, noting
 from archiver.catalog import Beginning, Catalog
+from archiver.errors import RunHeldError
 from archiver.inventory import Item
 from archiver.layout import Kind
+from archiver.notes import Notes
 from archiver.parallel import in_order
 from archiver.retention import Standing
 from archiver.tagging.settling import settle
@@ -55,6 +57,8 @@ class _Call:
     now: datetime
     known: Beginning
     standing: Standing
+    seen: frozenset[str]
+    """Names of the notes that were there."""
     tick: Callable[[], None]
 
     @property
@@ -105,7 +109,10 @@ def release(
     tick: Callable[[], None] = lambda: None,
     now: datetime | None = None,
 ) -> Changed:
-    """End that: what is tagged `hold` gets the class that the records give it. Raises the same."""
+    """End that: what is tagged `hold` gets the class that the records give it.
+
+    Raises the same, and `RunHeldError` where somebody else puts it on hold at the same time.
+    """
     call, warnings = _call(run, setup, "release", reason, tick, now)
     items = _items(setup, run)
     held = sum(tag == "hold" for tag in inventory.classes_of(setup.store, items))
@@ -130,7 +137,8 @@ def _call(
     known = catalog.beginning(run)
     if not known.links and known.error is not None:
         raise known.error
-    call = _Call(setup, kind, reason, now or datetime.now(UTC), known, standing, tick)
+    seen = frozenset(one.name for one in catalog.notes.examined(run))
+    call = _Call(setup, kind, reason, now or datetime.now(UTC), known, standing, seen, tick)
     return call, noting.doubted(run, catalog.notes)
 
 
@@ -145,16 +153,36 @@ def _sign(call: _Call, items: list[Item], anew: bool) -> tuple[str, ...]:
     setup.session.tasks[call.run] = call.task
     said = audit.note(setup, call.kind, run=call.run, detail={"versions": len(items)})
     if anew:
-        noting.put_note(
-            setup,
-            call.run,
-            call.task,
-            call.kind,
-            reason=call.reason,
-            last=call.known.newest,
-            now=call.now,
-        )
+        _put(call, call.kind, call.reason)
+        _agree(call)
     return said
+
+
+def _put(call: _Call, kind: _Kind, reason: str) -> None:
+    noting.put_note(
+        call.setup, call.run, call.task, kind, reason=reason, last=call.known.newest, now=call.now
+    )
+
+
+def _agree(call: _Call) -> None:
+    """Of a hold and a release at the same time the hold counts, whoever's clock is ahead.
+
+    Both look once more when their notes are there, so one of them sees the other.
+    """
+    notes = Notes(call.setup)
+    if call.kind == "hold":
+        if notes.standing(call.run).held is None:
+            _put(call, "hold", call.reason)
+        return
+    unseen = [one for one in notes.of(call.run) if one.note.kind == "hold" and one.name not in call.seen]
+    if not unseen:
+        return
+    if notes.standing(call.run).held is None:
+        _put(call, "hold", unseen[0].note.reason)
+    raise RunHeldError(
+        f"run {call.run} was put on hold meanwhile: {noting.words(unseen[0])}",
+        remedy="if that is to end as well, release it once more",
+    )
 
 
 def _tag(call: _Call, items: list[Item]) -> int:

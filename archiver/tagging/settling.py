@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from archiver import clock, layout, retention, rollback
+from archiver import clock, layout, noting, retention, rollback
 from archiver.catalog import Beginning, Catalog, Chain
 from archiver.errors import (
     ArchiverError,
@@ -91,7 +91,7 @@ def settle(
         due = min(filter(None, (due, now + AGAIN)))
     work = _Work(setup.store, known, dry_run)
     done = work.through([want.there for want in wants], lambda tags: ordered(wants, tags, known))
-    return Settled(
+    settled = Settled(
         run,
         tuple(done),
         (*warnings, *work.warnings(run)),
@@ -100,6 +100,19 @@ def settle(
         due=due,
         open=bool(work.denied) or not known.whole,
     )
+    if dry_run or not any(change.shortens for change in done) or not _noted_since(setup, run, known):
+        return settled
+    again = settle(setup, run, now=now)
+    return replace(again, changes=(*done, *again.changes), merged=is_merged)
+
+
+def _noted_since(setup: Setup, run: str, known: Known) -> bool:
+    """Whether somebody has put the run on hold, after it was looked at and before its classes were changed.
+
+    A hold puts its note before its tags: a tag of it that was changed here has a note by now.
+    """
+    standing, unread = _standing(Notes(setup), run)
+    return bool(unread) or (standing.held is not None and known.standing.held is None)
 
 
 def after_save(setup: Setup, run: str, seq: int) -> tuple[str, ...]:
@@ -122,7 +135,7 @@ def _look(
     sight = _sight(run, setup)
     why = ""
     try:
-        beginning = catalog.beginning(run)
+        beginning = catalog.beginning(run, near=False)
         why = str(beginning.error or "") or _doubt(sight, beginning, now)
     except NoSuchRunError:
         beginning = Beginning(run, (), 0)
@@ -133,11 +146,17 @@ def _look(
     except ArchiverError as error:  # more versions or notes than are looked at
         beginning, why = Beginning(run, (), 0), str(error)
     standing, unread = _standing(catalog.notes, run)
+    newest, erased = beginning.newest, catalog.notes.tombstone(run)
+    if erased is not None:  # what a writer has put there since is of no use to anybody
+        beginning, why = Beginning(run, (), 0), ""
     why = why or unread
     committed = tuple(Committed(link.record, link.written) for link in beginning.links)
     known = Known(committed, standing, whole=not why)
-    warnings = (f"no class of run {run} was shortened: {why}",) if why else ()
-    return known, list(_objects(setup.store, run, standing)), warnings
+    warnings: tuple[str, ...] = (f"no class of run {run} was shortened: {why}",) if why else ()
+    there = list(_objects(setup.store, run, standing))
+    if erased is not None and (there or newest):
+        warnings += (noting.with_leavings(noting.erased(run, erased), run),)
+    return known, there, warnings
 
 
 def _sight(run: str, setup: Setup) -> Sight | str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from archiver import holding, layout, noting
+from archiver import holding, layout, notes, noting
 from archiver.catalog import Catalog
 from archiver.cli import program
 from archiver.errors import NoSuchRunError, RunHeldError, UntrustedWriterError
@@ -47,8 +47,8 @@ def test_again_does_nothing_new_and_covers_what_was_saved_since(setup: Setup, no
     save(setup, note, outcome="running")
     holding.hold(RUN, setup, reason="two")
     assert set(tags(setup).values()) == {"hold"}
-    notes = [one.note for one in Notes(setup).of(RUN)]
-    assert [(one.kind, one.reason) for one in notes] == [("hold", "one")]
+    signed = [one.note for one in Notes(setup).of(RUN)]
+    assert [(one.kind, one.reason) for one in signed] == [("hold", "one")]
 
 
 def test_a_dry_run_changes_nothing(setup: Setup, note: Path) -> None:
@@ -68,6 +68,46 @@ def test_a_release_ends_a_hold_whatever_the_clock_says(setup: Setup, note: Path,
     holding.hold(RUN, setup, reason="y", now=NOW + timedelta(days=-days))
     assert Notes(setup).standing(RUN).held is not None
     assert set(tags(setup).values()) == {"hold"}
+
+
+@pytest.mark.parametrize("ahead", [-60, 60])
+@pytest.mark.parametrize("first", ["hold", "release"])
+def test_a_hold_and_a_release_at_once_are_a_hold(
+    setup: Setup, note: Path, monkeypatch: pytest.MonkeyPatch, first: str, ahead: int
+) -> None:
+    """`first` has looked when the other one does all of it, by a clock that is `ahead` seconds."""
+    save(setup, note)
+    effect = layout.effect_name(RUN, "ab" * 16)
+    setup.store.create(effect, [b"sealed"], retention="record")
+    setup.store.retag(effect, "hold")  # there is something to be released
+    now, inner = datetime.now(UTC), holding._put
+    acts = {
+        "hold": lambda at: holding.hold(RUN, setup, reason="a court", now=at),
+        "release": lambda at: holding.release(RUN, setup, now=at),
+    }
+    (other,) = acts.keys() - {first}
+
+    def overtaken(call: holding._Call, *given: str) -> None:
+        monkeypatch.undo()
+        encoded = notes.encode
+
+        def late(*named: object) -> bytes:
+            monkeypatch.undo()
+            acts[other](now)
+            return encoded(*named)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(notes, "encode", late)
+        inner(call, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(holding, "_put", overtaken)
+    try:
+        acts[first](now + timedelta(seconds=ahead))
+    except RunHeldError:
+        assert first == "release"
+    held = Notes(setup).newest(RUN, "hold")
+    assert Notes(setup).standing(RUN).held is not None
+    assert held is not None
+    assert held.note.reason == "a court"
 
 
 def test_two_notes_of_one_millisecond_are_told_apart(setup: Setup, note: Path) -> None:

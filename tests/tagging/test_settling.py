@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from archiver import layout, noting
+from archiver import holding, layout, noting
 from archiver.catalog import Catalog
 from archiver.errors import StoreDeniedError, StoreUnreachableError
 from archiver.model.record import RetentionClass
@@ -198,3 +199,19 @@ def test_after_a_save_only_what_it_changes_is_asked_for_in_a_bucket(setup: Setup
 def test_trouble_after_a_save_is_a_warning(setup: Setup, run: str) -> None:
     away = replace(setup, store=Refusing(setup.store, error=StoreUnreachableError))
     assert after_save(away, run, 8) == (f"the classes of run {run} were not looked at: no",)
+
+
+def test_a_hold_between_the_look_and_the_change_is_seen_afterwards(
+    setup: Setup, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = type(setup.store).retag
+
+    def overtaken(store: Any, name: str, retention: RetentionClass) -> None:
+        monkeypatch.undo()
+        holding.hold(run, setup, reason="a court")
+        inner(store, name, retention)  # the tag was read before the hold
+
+    monkeypatch.setattr(type(setup.store), "retag", overtaken)
+    done = settled(setup, run)
+    assert done.held
+    assert set(bundle_tags(setup, run)) == {"hold"}
