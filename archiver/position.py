@@ -111,11 +111,13 @@ def unread(run: str, setup: Setup, last: Record | None, sha256: str) -> Position
     with suppress(StoreDeniedError):
         there = max(there, *Catalog(setup).numbers(run), 0)
     if there > newest:
-        raise UnconfirmedError(
+        error = UnconfirmedError(
             f"run {run} has record {there}, which this role cannot read, and nothing here remembers what it "
             "was made of",
             remedy="have the run archived by somebody who may read the store; nothing was uploaded",
         )
+        error.details["seq"] = there
+        raise error
     return Position(run, newest + 1, sha256 or None, last)
 
 

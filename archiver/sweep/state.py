@@ -10,6 +10,7 @@ that cannot read them has this memory alone.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import secrets
 import sqlite3
@@ -53,6 +54,7 @@ class Known:
 
     kind: str
     key: bytes
+    """What `key_of` makes of its name within its source."""
     stamp: str
     """Of its files when they were read; empty where they changed meanwhile."""
     content: str
@@ -61,8 +63,8 @@ class Known:
     """The record that holds this content; 0 for none."""
     outcome: str
     what: str
-    """`archived`; `refused` and `unconfirmed`, which are not tried again; `begun`: the next number may be
-    there too, and this writer cannot read it."""
+    """`archived`; `refused`, `failed` and `unconfirmed`, which are not tried again; `begun`: the next number
+    may hold this content, and this writer cannot read it."""
     why: str = ""
     record: bytes | None = None
     """The record itself, for a writer that cannot read it."""
@@ -89,6 +91,11 @@ class Standing:
 
 
 _COLUMNS: Final = tuple(field.name for field in fields(Known))
+
+
+def key_of(name: str) -> bytes:
+    """What a run of a source is called in the memory: a path may hold a credential, its digest does not."""
+    return hashlib.sha256(os.fsencode(name)).digest()
 
 
 def folder(settings: Settings, store: str) -> Path:
@@ -168,7 +175,7 @@ class State:
 
     @contextmanager
     def _using(self) -> Iterator[None]:
-        with self._lock, _translated(self.path), self._connection:
+        with self._lock, translated(self.path), self._connection:
             yield
 
 
@@ -178,7 +185,7 @@ def open_state(setup: Setup) -> State:
     Raises `StoreFullError`, `StoreDeniedError` or `StoreError` where it cannot be written.
     """
     path = folder(setup.settings, setup.require_store_id()) / FILE_NAME
-    with _translated(path):
+    with translated(path):
         make_folder(path.parent)
         try:
             return State(path, _connected(path))
@@ -254,14 +261,15 @@ def _is_damage(error: sqlite3.OperationalError) -> bool:
 
 def make_folder(path: Path) -> None:
     """Make a folder of this machine and its missing parents, mode 0700; raises as `open_state`."""
-    with _translated(path):
+    with translated(path):
         missing = [one for one in (path, *path.parents) if not one.exists()]
         for one in reversed(missing):
             one.mkdir(mode=0o700, exist_ok=True)
 
 
 @contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def translated(path: Path) -> Iterator[None]:
+    """Errors of the system and of the database as `open_state` raises them."""
     text = f"what is kept of sweeps in {path} cannot be read or written"
     other = "or name another folder with sweep.state"
     try:
@@ -279,5 +287,6 @@ def _translated(path: Path) -> Iterator[None]:
             f"{text}: {error.strerror}", remedy=f"check who may write there, {other}"
         ) from error
     except OSError as error:
-        kind = StoreFullError if error.errno in _FULL else StoreError
-        raise kind(f"{text}: {error.strerror or error}", remedy=f"free disk space there, {other}") from error
+        full = error.errno in _FULL
+        kind, remedy = (StoreFullError, "free disk space") if full else (StoreError, "look at what lies")
+        raise kind(f"{text}: {error.strerror or error}", remedy=f"{remedy} there, {other}") from error
