@@ -2,6 +2,7 @@
 
     content = first 32 hex digits of SHA-256(signature over [store, kind, SHA-256 of names, sizes and bytes])
 
+Section 8 of FORMAT.md says it byte by byte.
 The signature is deterministic, so a writer always comes to the same; who has not its key cannot tell whether
 files at hand are those of a record.
 """
@@ -11,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from archiver import jsonio, sign
@@ -38,9 +38,12 @@ def look(files: Iterable[FileStamp]) -> tuple[FileStamp, ...]:
     return tuple(_stamp(one) for one in files)
 
 
-def stamp(files: Iterable[FileStamp]) -> str:
-    """All that is seen of files without reading them, as one digest: another one if any of them changed."""
-    digest = hashlib.sha256()
+def stamp(files: Iterable[FileStamp], also: str = "") -> str:
+    """All that is seen of files without reading them, as one digest: another one if any of them changed.
+
+    `also` is what else has to stay as it is.
+    """
+    digest = hashlib.sha256(also.encode())
     for one in files:
         digest.update(_framed(os.fsencode(one.path)))
         digest.update(b"%d %d %d %d\n" % (one.size, one.mtime_ns, one.inode, one.device))
@@ -53,20 +56,17 @@ def _stamp(one: FileStamp) -> FileStamp:
 
 
 def _digest(found: Found) -> str:
-    """Names count below the folder of the main file: the same files on another host are the same content."""
-    main = found.files[0].path.parent
+    """Names count from the folder of the main file: the same files on another host are the same content."""
+    main = found.files[0].path
+    named = {os.fsencode(os.path.relpath(one.path, main.parent)): one.path for one in found.files}
     digest = hashlib.sha256()
-    for one in found.files:
-        source = FileSource.of(one.path)
-        digest.update(_framed(os.fsencode(_name(one.path, main))))
+    for name in sorted(named, key=lambda name: (named[name] != main, name)):
+        source = FileSource.of(named[name])
+        digest.update(_framed(name))
         digest.update(b"%d\n" % source.size)
         for block in source.blocks():
             digest.update(block)
     return digest.hexdigest()
-
-
-def _name(path: Path, main: Path) -> str:
-    return os.path.relpath(path, main)
 
 
 def _framed(data: bytes) -> bytes:

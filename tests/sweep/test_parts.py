@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import threading
@@ -10,18 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from e2e.conftest import cache, config, home, setup
-from e2e.sweeping import session
+from e2e.sweeping import session, with_sources
 
 from archiver.errors import ArchiverError, StoreFullError
 from archiver.setup import Setup
 from archiver.sign import SigningKey
-from archiver.sources import of_session
+from archiver.sources import Found, configured, of_session
 from archiver.sweep import content, journal
 from archiver.sweep.journal import Journal
 from archiver.sweep.lanes import BIG, Lanes
 
 __all__ = ["cache", "config", "home", "setup"]
+ROOT = Path(__file__).parents[2]
+STORE = b"0123456789abcdef" * 2
 
 
 def test_small_runs_do_not_wait_for_big_ones() -> None:
@@ -74,6 +78,30 @@ def test_a_content_is_of_names_sizes_bytes_and_key(setup: Setup, tmp_path: Path)
     elsewhere.write_bytes(changed)
     seen.add(content.reference(of_session(elsewhere), setup).content)
     assert len(seen) == 4
+
+
+def test_a_content_is_what_the_format_says(setup: Setup, tmp_path: Path) -> None:
+    """Computed by hand, and the example of section 8, which another implementation can compare with."""
+    main, agent = tmp_path / "-p/s.jsonl", tmp_path / "-p/s/subagents/agent-1.jsonl"
+    agent.parent.mkdir(parents=True)
+    main.write_bytes(b"{}")
+    agent.write_bytes(b"[1]")
+    seed = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
+    writer = replace(setup, store_id=STORE.decode(), signing_key=SigningKey.from_seed(seed))
+    (source,) = configured(with_sources(setup.settings, ("claude-code", tmp_path)))
+    (found,) = source.find()
+    assert isinstance(found, Found)
+    assert [one.path for one in found.files] == [main, agent]
+    files = b"7 s.jsonl2\n{}25 s/subagents/agent-1.jsonl3\n[1]"
+    body = b'["%b","claude-code","%b"]' % (
+        b"0123456789abcdef" * 2,
+        hashlib.sha256(files).hexdigest().encode(),
+    )
+    kind = b"application/vnd.checkpoint-archiver.source.v1"
+    signed = b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(body), body)
+    by_hand = hashlib.sha256(Ed25519PrivateKey.from_private_bytes(seed).sign(signed)).hexdigest()[:32]
+    assert content.reference(found, writer).content == by_hand
+    assert f"`{by_hand}`" in (ROOT / "schemas/FORMAT.md").read_text(encoding="utf-8")
 
 
 def test_a_stamp_changes_with_what_is_seen(setup: Setup, tmp_path: Path) -> None:
