@@ -38,6 +38,11 @@ class Clean:
             return text.strip()
         return shorten(self._redacted(text), MAX_WHY)
 
+    def whole(self, text: str) -> str:
+        """The same, as long as it is and with its blanks: a path stays one."""
+        text = unicode(text)
+        return text if not text.strip() or _PLAIN.fullmatch(text) else self._redacted(text)
+
     def url(self, url: str) -> str:
         """The address of a store: no bucket is called by a credential, the path of a folder may hold one."""
         if urlsplit(url).scheme != "file":

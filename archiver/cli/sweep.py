@@ -22,7 +22,7 @@ from archiver.cli.options import (
     open_for,
     settings_of,
 )
-from archiver.errors import AWAY, SweepRunningError, UsageError
+from archiver.errors import AWAY, StoreError, SweepRunningError, UsageError
 
 if TYPE_CHECKING:
     from archiver.config import Settings
@@ -177,7 +177,7 @@ def _watch(
             setup = setup or open_for("write", *opening)
             report = _look(setup, sources, options, stop, as_json)
             _say(report, as_json)
-        except (SweepRunningError, *AWAY) as error:
+        except (SweepRunningError, StoreError, *AWAY) as error:
             output.problem("error", str(error), error.remedy)
         output.flush()
         stop.wait(every.total_seconds())

@@ -12,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from archiver.errors import StoreDeniedError, SweepRunningError
+from archiver.errors import StoreError, SweepRunningError
 from archiver.model import utc_text
-from archiver.sweep.state import folder, make_folder
+from archiver.sweep.state import folder, make_folder, translated
 
 if TYPE_CHECKING:
     from archiver.setup import Setup
@@ -31,13 +31,8 @@ def alone(setup: Setup, wait: timedelta = timedelta()) -> Iterator[None]:
     """
     path = folder(setup.settings, setup.require_store_id()) / FILE_NAME
     make_folder(path.parent)
-    try:
+    with translated(path):
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise StoreDeniedError(
-            f"the lock of sweeps, {path}, cannot be opened: {error.strerror}",
-            remedy="check who may write there, or name another folder with sweep.state",
-        ) from error
     try:
         _take(handle, path, time.monotonic() + wait.total_seconds())
         _sign(handle)
@@ -58,6 +53,11 @@ def _take(handle: int, path: Path, until: float) -> None:
             if time.monotonic() >= until:
                 raise _running(path) from None
             time.sleep(_PAUSE)
+        except OSError as error:  # a file system that has no locks
+            raise StoreError(
+                f"the lock of sweeps, {path}, cannot be taken: {error.strerror or error}",
+                remedy="name a folder on a local disk with sweep.state",
+            ) from error
         else:
             return
 

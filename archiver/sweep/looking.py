@@ -19,7 +19,7 @@ from archiver.safetext import one_line
 from archiver.sources import Found, OpenFiles, Source, Unusable
 from archiver.sweep import content
 from archiver.sweep.report import Row, What
-from archiver.sweep.state import Known, State
+from archiver.sweep.state import Known, State, key_of
 from archiver.transcripts.reader import read
 
 if TYPE_CHECKING:
@@ -49,15 +49,26 @@ class Task:
         return Row(self.source, found.kind, found.key, what, why, **said)
 
 
-def label(source: Source) -> str:
-    """What a source is called in tables."""
-    return one_line(f"{source.kind} {os.fsencode(source.path).decode('utf-8', 'backslashreplace')}")
+def label(source: Source, clean: Callable[[str], str] = str) -> str:
+    """What a source is called in tables; `clean` takes credentials out of its path."""
+    path = os.fsencode(source.path).decode("utf-8", "backslashreplace")
+    return one_line(f"{source.kind} {clean(path)}")
 
 
 class Look:
     """Goes through sources."""
 
-    def __init__(self, state: State, now: Callable[[], datetime], stop: threading.Event) -> None:
+    def __init__(
+        self,
+        state: State,
+        now: Callable[[], datetime],
+        stop: threading.Event,
+        clean: Callable[[str], str] = str,
+        world: str = "",
+    ) -> None:
+        """`world` is what else decided over runs that could not be saved."""
+        self._clean = clean
+        self._world = world
         self._known = state.all()
         self._now = now
         self._stop = stop
@@ -71,7 +82,7 @@ class Look:
     def at(self, sources: Sequence[Source]) -> Iterator[Task | Row]:
         """Each run once: as a task, or what is to be said of it."""
         for source in sources:
-            name = label(source)
+            name = label(source, self._clean)
             try:
                 for found in source.find():
                     if self._stop.is_set():
@@ -85,9 +96,11 @@ class Look:
     def _one(self, name: str, source: Source, found: Found | Unusable) -> Task | Row:
         if isinstance(found, Unusable):
             return _unusable(name, found)
-        known = self._known.get((found.kind, os.fsencode(found.key)))
-        if known is not None and (row := _settled(name, found, known)) is not None:
-            return row
+        known = self._known.get((found.kind, key_of(found.key)))
+        if known is not None:
+            row = _settled(name, found, known) or _damaged(name, found, known, self._world)
+            if row is not None:
+                return row
         try:
             ending = source.ending(found, self._now(), self._open)
         except InputNotFoundError:
@@ -126,6 +139,13 @@ def _settled(name: str, found: Found, known: Known) -> Row | None:
     if known.what == "refused":
         return Row(name, found.kind, found.key, "refused", known.why, run=known.run)
     return None
+
+
+def _damaged(name: str, found: Found, known: Known, world: str) -> Row | None:
+    """What was wrong with files that are as they were, in a world that is."""
+    if known.what != "failed" or known.stamp != content.stamp(found.files, world):
+        return None
+    return Row(name, found.kind, found.key, "refused", known.why, run=known.run)
 
 
 def _unusable(name: str, found: Unusable) -> Row:

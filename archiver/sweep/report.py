@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from archiver.errors import ArchiverError
@@ -105,6 +106,8 @@ class Report:
     seconds: float = 0.0
     stopped: bool = False
     """Whether it was told to end before it was through."""
+    clean: Callable[[str], str] = str
+    """Takes credentials out of names, ids and messages, before any of them is kept to be said."""
 
     @property
     def exit_code(self) -> int:
@@ -120,9 +123,11 @@ class Report:
             total.passed += tally.passed
         return total
 
-    def add(self, row: Row) -> None:
-        """Count one run."""
+    def add(self, row: Row) -> Row:
+        """Count one run; gives what may be said of it, which is free of credentials."""
         self.tallies.setdefault(row.source, Tally(row.source)).add(row)
+        if row.touched or self.dry_run or row.what == "waiting":
+            row = self._cleaned(row)
         self.stored += row.size
         if (row.touched or self.dry_run or row.what == "waiting") and len(self.rows) < MAX_ROWS:
             self.rows.append(row)
@@ -131,13 +136,22 @@ class Report:
         self.warn(*(f"{row.run or row.key}: {warning}" for warning in row.warnings))
         if row.error is not None:
             self.fail(f"run {row.run}" if row.run else f"{row.kind} {row.key}", row.error)
+        return row
 
     def fail(self, where: str, error: ArchiverError) -> None:
         """Note an error."""
         self.codes.add(error.exit_code)
         if len(self.errors) < MAX_KEPT:
-            self.errors.append((where, error))
+            clean = self.clean
+            error.args = tuple(clean(part) if isinstance(part, str) else part for part in error.args)
+            error.remedy = clean(error.remedy) if error.remedy else None
+            self.errors.append((clean(where), error))
 
     def warn(self, *texts: str) -> None:
         """Note warnings."""
-        self.warnings += texts[: max(0, MAX_KEPT - len(self.warnings))]
+        room = max(0, MAX_KEPT - len(self.warnings))
+        self.warnings += [self.clean(text) for text in texts[:room]]
+
+    def _cleaned(self, row: Row) -> Row:
+        run, key, why = self.clean(row.run), self.clean(row.key), self.clean(row.why)
+        return replace(row, run=run, key=key, why=why)

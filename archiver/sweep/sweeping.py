@@ -10,24 +10,27 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from archiver import syncing, tagging
-from archiver.errors import ArchiverError, StoreUnreachableError
+from archiver.audit.cleaning import Clean
+from archiver.errors import ArchiverError, StoreError, StoreUnreachableError
 from archiver.progress import Progress
 from archiver.setup import known_values
-from archiver.sweep import journal, looking, unfinished
+from archiver.sweep import journal, looking, remembering, unfinished
 from archiver.sweep.lanes import Lanes
 from archiver.sweep.locking import alone
 from archiver.sweep.looking import Task
 from archiver.sweep.report import Report, Row
 from archiver.sweep.saving import Saved, save
 from archiver.sweep.state import State, folder, open_state, read_state
+from archiver.sweep.together import together
 
 if TYPE_CHECKING:
     from archiver.setup import Setup
@@ -35,6 +38,9 @@ if TYPE_CHECKING:
 
 AWAY: Final = 3
 """Runs that find the store away, one after the other, before the others are left to the next sweep."""
+
+
+_ENDED: Final = "this sweep was told to end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +75,14 @@ class Sweep:
         """
         began = time.monotonic()
         dry_run = self.report.dry_run = self.options.dry_run
+        self.report.clean = Clean(self.setup).whole
         with ExitStack() as held:
             held.enter_context(nullcontext() if dry_run else alone(self.setup, self.options.wait))
             state = read_state(self.setup) if dry_run else open_state(self.setup)
             held.callback(state.close)
             if state.anew:
                 self.report.warn(f"{state.anew}; what is in the store is looked up again, and stays")
-            log = _Log(None if dry_run else self._journal())
+            log = _Log(None if dry_run else self._journal(), self.report)
             self.report.sweep = log.sweep
             places = [{"kind": one.kind, "path": os.fspath(one.path)} for one in self.sources]
             log.write("begin", sources=places, pid=os.getpid())
@@ -120,7 +127,8 @@ class Sweep:
     # --- the sources ---
 
     def _sources(self, state: State, log: _Log) -> Iterator[Row]:
-        look = looking.Look(state, self.now, self.stop)
+        world = remembering.world(self.setup.settings, self.now())
+        look = looking.Look(state, self.now, self.stop, self.report.clean, world)
         tasks: list[Task] = []
         for found in look.at(self.sources):
             if isinstance(found, Task):
@@ -134,23 +142,25 @@ class Sweep:
         if tasks:  # gathered once for all of them, not once a run
             self.setup.session.values = tuple(known_values(self.setup.settings))
         lanes = Lanes(
-            lambda task: self._save(task, state),
-            [(task.size, task) for task in tasks],
+            lambda group: [self._save(task, state) for task in group],
+            [(sum(task.size for task in group), group) for group in together(tasks)],
             self.setup.settings.sweep.parallel,
             self.stop,
         )
         away = 0
-        for task, row in lanes:
+        for task, row in chain.from_iterable(lanes):
             self.report.read += task.size if row.what == "archived" else 0
             yield from self._said(row, log)
             away = away + 1 if isinstance(row.error, StoreUnreachableError) else 0
             if away == AWAY:
                 lanes.stop()
-        why = "the store is away" if away >= AWAY else "this sweep was told to end"
-        for task in lanes.left:
+        why = "the store is away" if away >= AWAY else _ENDED
+        for task in chain.from_iterable(lanes.left):
             yield from self._said(task.row("waiting", why), log)
 
     def _save(self, task: Task, state: State) -> tuple[Task, Row]:
+        if self.stop.is_set():
+            return task, task.row("waiting", _ENDED)
         try:
             saved = save(task.found, task.outcome, self.setup, now=self.now, state=state)
         except Exception as error:  # of whatever kind: it is this run's, and the others go on
@@ -160,7 +170,7 @@ class Sweep:
         return task, _row(task, saved)
 
     def _said(self, row: Row, log: _Log) -> Iterator[Row]:
-        self.report.add(row)
+        row = self.report.add(row)
         if row.what in ("archived", "failed") or row.error is not None:
             log.write(
                 row.what,
@@ -220,15 +230,24 @@ class Sweep:
 
 
 class _Log:
-    """The journal, or nothing in a dry run."""
+    """The journal, or nothing in a dry run; once the sweep is under way a full disk does not end it."""
 
-    def __init__(self, into: journal.Journal | None) -> None:
-        self._into = into
+    def __init__(self, into: journal.Journal | None, report: Report) -> None:
+        self._into, self._report = into, report
+        self._begun = self._failed = False
         self.sweep = into.sweep if into is not None else ""
 
     def write(self, event: str, *, error: ArchiverError | None = None, **said: object) -> None:
-        if self._into is not None:
-            self._into.write(event, error=error, **said)
+        try:
+            if self._into is not None:
+                self._into.write(event, error=error, **said)
+        except StoreError as problem:
+            if not self._begun:
+                raise
+            if not self._failed:
+                self._report.fail("the log", problem)
+            self._failed = True
+        self._begun = True
 
     def end(self, report: Report) -> None:
         total = report.total()
@@ -251,8 +270,9 @@ class _Log:
 
 def _copied(memory: Path, into: Path) -> Path:
     """What is remembered of classes, for a dry run, which changes nothing: reading alone touches it."""
-    for file in memory.glob("*.sqlite"):
-        shutil.copyfile(file, into / file.name)
+    with suppress(OSError):  # what cannot be read is looked up in the store
+        for file in memory.glob("*.sqlite"):
+            shutil.copyfile(file, into / file.name)
     return into
 
 
