@@ -19,7 +19,15 @@ def command(config: Path | None) -> str:
     words = [str(program()), *WORDS]
     if config is not None:
         words += ["--config", str(config)]
-    return shlex.join(words)
+    line = shlex.join(words)
+    try:
+        line.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            "the path of the program or of its configuration is not UTF-8, which a settings file must be",
+            remedy="have the configuration where all names are UTF-8, and name that with --config",
+        ) from error
+    return line
 
 
 def is_ours(text: str) -> bool:

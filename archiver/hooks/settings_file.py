@@ -80,14 +80,14 @@ def read(scope: Scope, path: Path) -> SettingsFile:
 def write(file: SettingsFile, text: str) -> None:
     """Put the text in the place of what was read; `RefusedError` if that has changed since.
 
-    The new file has the mode of the old one; where a link is, its target is replaced.
+    The new file has mode and owner of the old one; where a link is, its target is replaced.
     """
     target = Path(os.path.realpath(file.path))
     try:
         _make_folder(target.parent)
         with _locked(target.parent):
             _remove_abandoned(target)
-            made = _written(target, text.encode("utf-8"), _mode(target))
+            made = _written(target, text.encode("utf-8"), _status(target))
             try:
                 _refuse_changed(file)
                 made.replace(target)
@@ -117,11 +117,11 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(mode=0o700 if folder == config_folder() else 0o777, parents=True, exist_ok=True)
 
 
-def _mode(target: Path) -> int:
+def _status(target: Path) -> os.stat_result | None:
     try:
-        return stat.S_IMODE(target.stat().st_mode)
+        return target.stat()
     except FileNotFoundError:
-        return 0o600
+        return None
 
 
 @contextmanager
@@ -146,13 +146,15 @@ def _remove_abandoned(target: Path) -> None:
             left.unlink()
 
 
-def _written(target: Path, data: bytes, mode: int) -> Path:
+def _written(target: Path, data: bytes, old: os.stat_result | None) -> Path:
     handle, name = tempfile.mkstemp(prefix=_beginning(target), dir=target.parent)
     made = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-            os.fchmod(file.fileno(), mode)
+            if old is not None and old.st_uid != os.geteuid():  # by an administrator; it stays its owner's
+                os.fchown(file.fileno(), old.st_uid, old.st_gid)
+            os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode) if old is not None else 0o600)
             file.flush()
             os.fsync(file.fileno())
     except BaseException:

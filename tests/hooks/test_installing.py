@@ -244,3 +244,34 @@ def test_killed_anywhere_the_file_is_the_old_or_the_new_one(user: Path, where: s
     assert hook("install", "--yes").code == 0
     assert set(commands(user)) == EVENTS
     assert [path.name for path in user.parent.iterdir()] == ["settings.json"]
+
+
+def test_an_owner_stays_the_owner(user: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only an administrator can give a file away")
+    user.write_text(OLD)
+    os.chown(user, 12345, 23456)
+    assert hook("install", "--yes").code == 0
+    assert (user.stat().st_uid, user.stat().st_gid) == (12345, 23456)
+    assert set(commands(user)) == EVENTS
+
+
+def test_a_disk_that_is_full_leaves_the_old_file(user: Path) -> None:
+    user.write_text(OLD)
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))"
+    change = "from archiver.hooks import installing; from pathlib import Path; import sys"
+    make = "installing.install('user', Path(sys.argv[1]), '/bin/archiver hook claude-code run').make()"
+    program = f"{change}; {limited}; {make}"
+    done = subprocess.run([sys.executable, "-c", program, user], capture_output=True, text=True)
+    assert "StoreFullError" in done.stderr
+    assert user.read_text() == OLD
+    assert [path.name for path in user.parent.iterdir()] == ["settings.json"]
+
+
+def test_a_name_that_no_settings_file_can_hold_is_said(home: Path) -> None:
+    file = home / os.fsdecode(b"caf\xe9.toml")
+    file.write_text("")
+    done = hook("install", "--yes", "--config", file)
+    assert done.code == 2
+    assert "UTF-8" in done.err
+    assert not (home / ".claude").exists()
