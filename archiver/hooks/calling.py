@@ -10,12 +10,15 @@ import select
 import time
 from typing import Final
 
+from archiver.hooks.early import last_words, wait_for_turn
+
 MAX_INPUT: Final = 8 << 20
 """Bytes of an event; one that has more is not an event."""
 _PATIENCE: Final = 0.7
 """Seconds for what is said on standard input; a harness that ends gives hooks 1.5 seconds for everything."""
 _SLICE: Final = 1 << 16
 _NICE: Final = 10
+_MOST_FILES: Final = 1 << 20
 
 
 def call(arguments: list[str]) -> int:
@@ -28,14 +31,25 @@ def call(arguments: list[str]) -> int:
         data = _event()
         if _detached():
             return 0
-    except Exception:  # nothing that happens here is the business of the harness
+    except BaseException as error:  # also Ctrl-C: nothing that happens here is the business of the harness
+        last_words(type(error).__name__, "the call could not be taken")
         return 0
     try:
-        from archiver.hooks.work import work
-
-        work(arguments, data, at)
+        _work(arguments, data, at)
     finally:
         os._exit(0)  # nothing of the program that was called must run twice
+
+
+def _work(arguments: list[str], data: bytes, at: float) -> None:
+    try:
+        if wait_for_turn() is None:
+            last_words("TimeoutError", "too many calls were at work before this one")
+            return
+        from archiver.hooks.work import work
+    except BaseException as error:  # of a program that is just being replaced, or is damaged
+        last_words(type(error).__name__, "the work could not be begun")
+        return
+    work(arguments, data, at)
 
 
 def _event() -> bytes:
@@ -43,8 +57,11 @@ def _event() -> bytes:
     taken = bytearray()
     until = time.monotonic() + _PATIENCE
     while len(taken) <= MAX_INPUT:
-        ready, _, _ = select.select([0], [], [], max(0.0, until - time.monotonic()))
-        data = os.read(0, _SLICE) if ready else b""
+        try:
+            ready, _, _ = select.select([0], [], [], max(0.0, until - time.monotonic()))
+            data = os.read(0, _SLICE) if ready else b""
+        except OSError:  # no standard input at all
+            break
         if not data:
             break
         taken += data
@@ -69,7 +86,7 @@ def _detached() -> bool:
         null = os.open(os.devnull, os.O_RDWR)
         for number in (0, 1, 2):
             os.dup2(null, number)
-        os.closerange(3, min(os.sysconf("SC_OPEN_MAX"), 1 << 16))
+        os.closerange(3, _MOST_FILES)  # whatever limit there is now: another one may have been in force
         os.nice(_NICE)
     except OSError:
         os._exit(0)

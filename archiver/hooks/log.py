@@ -30,6 +30,9 @@ def failed(event: str, session: str, error: BaseException) -> None:
     """Write down what went wrong; of a bug only where it is, because its message may hold anything."""
     if isinstance(error, ArchiverError):
         said, remedy = str(error), error.remedy
+    elif isinstance(error, OSError):
+        said = f"the system says: {error.strerror or type(error).__name__} ({_where(error)})"
+        remedy = "check room, owner and mode of the state home and of the session"
     else:
         said, remedy = f"this is a bug, {_where(error)}", "report it as an issue, without secrets"
     write(event, session, "failed", error=type(error).__name__, message=said, remedy=remedy)
@@ -45,7 +48,9 @@ def write(event: str, session: str, what: str, **more: Any) -> None:
     }
     data = json.dumps(shown, ensure_ascii=True).encode("ascii") + b"\n"
     with _open(place()) as handle:
-        os.write(handle, data)
+        size = os.fstat(handle).st_size
+        torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"  # by a disk that was full
+        os.write(handle, b"\n" + data if torn else data)
 
 
 def tail() -> list[dict[str, Any]]:
@@ -78,10 +83,10 @@ def _open(path: Path) -> Iterator[int]:
     """The file to append to, locked; a full one has been put aside."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     while True:
-        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
-            if not _is_at(handle, path):
+            if not is_at(handle, path):
                 continue  # another process has just put it aside
             if os.fstat(handle).st_size > MAX_SIZE:
                 path.replace(path.with_name(f"{path.name}.1"))
@@ -92,7 +97,8 @@ def _open(path: Path) -> Iterator[int]:
             os.close(handle)
 
 
-def _is_at(handle: int, path: Path) -> bool:
+def is_at(handle: int, path: Path) -> bool:
+    """Whether the open file is still what lies at the path."""
     try:
         return os.path.samestat(os.fstat(handle), path.stat(follow_symlinks=False))
     except FileNotFoundError:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from archiver.hooks.event import FINAL, Event
+from archiver.hooks.log import is_at
 
 _WAITING: Final = ("Stop", "SubagentStop", "PreCompact", FINAL)
 _FORGOTTEN: Final = 30 * 86400
@@ -37,14 +38,17 @@ class Last:
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """The saves of one session; `home` is the folder of all of them."""
+    """The saves of one session into one store; `home` is the folder of all of them."""
 
     home: Path
     transcript: Path
+    config: str = ""
+    """What the hook's command names: hooks with another configuration save for themselves."""
 
     @property
     def folder(self) -> Path:
-        name = hashlib.sha256(os.fsencode(self.transcript)).hexdigest()[:32]
+        both = b"\0".join((os.fsencode(self.transcript), os.fsencode(self.config)))
+        name = hashlib.sha256(both).hexdigest()[:32]
         return self.home / name
 
     def take(self, event: Event, floor: timedelta, save: Callable[[Event], None]) -> None:
@@ -63,6 +67,12 @@ class Turns:
                         save(following)
 
     def _leave(self, event: Event) -> None:
+        try:
+            self._put(event)
+        except FileNotFoundError:  # the folder has just been forgotten
+            self._put(event)
+
+    def _put(self, event: Event) -> None:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _replace(self.folder / event.name, {"name": event.name, "at": event.at})
 
@@ -86,7 +96,7 @@ class Turns:
     def _due(self, event: Event, floor: timedelta) -> bool:
         """Not for one that came before the end of the session, nor for every turn of a quick one."""
         last = self.last()
-        if not event.final and event.at < last.ended:
+        if not event.final and event.at < last.ended <= time.time():  # an end to come is one of a wrong clock
             return False
         return not (event.unhurried and 0 <= time.time() - last.began < floor.total_seconds())
 
@@ -103,24 +113,40 @@ class Turns:
 
     @contextmanager
     def _lock(self) -> Iterator[bool]:
-        handle = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with _locked(self.folder / "lock") as held:
+            yield held
+
+
+def forget_old(home: Path) -> None:
+    """Remove what is remembered of sessions that were not called for in a long time, and are not at work."""
+    for folder in home.iterdir():
+        with suppress(OSError):
+            if _is_old(folder):
+                with _locked(folder / "lock") as held:
+                    if held and _is_old(folder):
+                        shutil.rmtree(folder)
+
+
+def _is_old(folder: Path) -> bool:
+    return time.time() - folder.stat().st_mtime > _FORGOTTEN
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[bool]:
+    """Whether the lock was free; one whose file was removed meanwhile is none, and is tried again."""
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 yield False
                 return
-            yield True
+            if is_at(handle, path):
+                yield True
+                return
         finally:
             os.close(handle)
-
-
-def forget_old(home: Path) -> None:
-    """Remove what is remembered of sessions that were not called for in a long time."""
-    for folder in home.iterdir():
-        with suppress(OSError):
-            if time.time() - folder.stat().st_mtime > _FORGOTTEN:
-                shutil.rmtree(folder)
 
 
 def _replace(path: Path, value: dict[str, Any]) -> None:

@@ -26,11 +26,12 @@ def work(arguments: list[str], data: bytes, at: float) -> None:
     try:
         event = events.read(data, at)
         name, session = event.name, str(event.transcript)
-        settings = load(_config(arguments))
+        config = _config(arguments)
+        settings = load(config)
         home = state_home() / "hooks"
-        turns.Turns(home, event.transcript).take(event, settings.run.floor, partial(_save, settings))
-        if event.final:
-            turns.forget_old(home)
+        saves = turns.Turns(home, event.transcript, str(config or ""))
+        saves.take(event, settings.run.floor, partial(_save, settings))
+        turns.forget_old(home)
     except events.NothingThereError as error:  # a session in which nothing was said has no file
         log.write(name, session, "nothing", message=str(error))
     except Exception as error:  # there is nobody else to hear of it

@@ -26,7 +26,7 @@ calling._detached = lambda: True
 calling.call([])
 print(*sorted({name for name in sys.modules}))
 """
-LIGHT = {"archiver", "archiver.hooks", "archiver.hooks.calling"}
+LIGHT = {"archiver", "archiver.hooks", "archiver.hooks.calling", "archiver.hooks.early"}
 
 
 def test_a_session_is_saved_while_it_goes_on_and_when_it_is_over(session: Session) -> None:

@@ -8,6 +8,7 @@ import sys
 import time
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -173,3 +174,53 @@ def test_sessions_that_nobody_calls_for_are_forgotten(turns: Turns, tmp_path: Pa
     forget_old(turns.home)
     assert turns.folder.exists()
     assert not other.folder.exists()
+
+
+def test_a_session_at_work_is_not_forgotten(turns: Turns) -> None:
+    def save(_: Event) -> None:
+        old = time.time() - 31 * 86400
+        os.utime(turns.folder, (old, old))
+        forget_old(turns.home)
+        assert turns.folder.exists()
+
+    turns.take(event("Stop"), NEVER, save)
+
+
+def test_an_end_that_lies_ahead_of_the_clock_does_not_close_a_session(turns: Turns) -> None:
+    """The clock was wrong when the session ended; every turn after that would be passed over for a year."""
+    saved: list[str] = []
+    turns.take(event("SessionEnd", time.time() + 365 * 86400), NEVER, lambda one: saved.append(one.name))
+    turns.take(event("Stop"), NEVER, lambda one: saved.append(one.name))
+    assert saved == ["SessionEnd", "Stop"]
+
+
+def test_hooks_with_another_configuration_save_for_themselves(turns: Turns) -> None:
+    saved: list[str] = []
+    other = Turns(turns.home, turns.transcript, "/other.toml")
+
+    def save(one: Event) -> None:
+        saved.append(one.name)
+        if len(saved) == 1:
+            other.take(event("SessionEnd"), LONG, save)
+
+    turns.take(event("Stop"), LONG, save)
+    assert saved == ["Stop", "SessionEnd"]
+    other.take(event("SessionEnd"), LONG, save)
+    assert len(saved) == 3
+
+
+def test_a_folder_that_is_forgotten_between_two_steps_is_made_anew(
+    turns: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved: list[str] = []
+    make, made = Path.mkdir, []
+
+    def mkdir(self: Path, *arguments: Any, **more: Any) -> None:
+        make(self, *arguments, **more)
+        made.append(self)
+        if len(made) == 1:
+            self.rmdir()
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    turns.take(event("Stop"), NEVER, lambda one: saved.append(one.name))
+    assert saved == ["Stop"]
