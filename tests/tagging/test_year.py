@@ -12,7 +12,7 @@ from archiver import retention
 from archiver.tagging.planning import Change, Wanted, ordered, wanted
 from tagging.year import Year
 
-SEEDS = range(5)
+SEEDS = range(8)
 TRIED = range(12)
 """Years in which a mistake has to show."""
 

@@ -23,7 +23,7 @@ from archiver.lifecycle.simulate import Version, simulate
 from archiver.model.checkpoint import Outcome
 from archiver.model.record import RetentionClass
 from archiver.retention import DAYS, NONCURRENT_DAYS, Committed, Standing, class_of
-from archiver.tagging.planning import Change, Known, There, Wanted, ordered, wanted
+from archiver.tagging.planning import Change, Known, There, Wanted, next_time, ordered, wanted
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 DAY: Final = timedelta(days=1)
@@ -53,6 +53,17 @@ class Bundle:
     """The fewest days that it was ever entitled to."""
     fact: tuple[RetentionClass, datetime] | None = None
     """The class that the facts give it, and since when."""
+    due: tuple[tuple[RetentionClass, datetime | None], datetime | None] | None = None
+    """When a rule does something to it, as long as its tag stays and it is hidden or not."""
+
+    over: bool = False
+    """Whether nothing is promised of it any more: what it is entitled to never grows."""
+
+    def spared(self, now: datetime) -> bool:
+        """Whether no rule does anything to it yet: that need not be simulated each night."""
+        if self.due is None or self.due[0] != (self.tag, self.hidden):
+            return False
+        return self.due[1] is None or now < self.due[1]
 
 
 @dataclass
@@ -67,6 +78,8 @@ class Run:
     held: set[str] = field(default_factory=set)
     """What was there when a hold began, or came since."""
     epoch: list[int] = field(default_factory=list)
+    settled: tuple[datetime | None, tuple[object, ...]] | None = None
+    """When it is due, and what it was like, when a sweep had nothing left to do."""
 
     @property
     def outcome(self) -> Outcome:
@@ -75,6 +88,17 @@ class Run:
     def all(self) -> Iterator[Bundle]:
         yield from self.bundles.values()
         yield from self.orphans
+
+    def there(self) -> dict[There, Bundle]:
+        return {
+            There(one.name.partition(":")[2], one.created, "" if one.hidden else "current"): one
+            for one in self.all()
+            if not one.gone
+        }
+
+    def facts(self) -> tuple[object, ...]:
+        """What lists and notes show: a sweep looks at the run again when it is another."""
+        return len(self.records), len(self.orphans), self.standing
 
 
 class Year:
@@ -176,17 +200,25 @@ class Year:
         return Bundle(f"{run.name}:{name}", self.now, tag)
 
     def _sweep(self) -> None:
+        """As a sweep does, that leaves alone what was settled, until something comes or its time does."""
         self._count("sweep")
         for run in self._runs:
-            self._settle(run, whole=self._random.random() < 0.7)
+            if self._nothing_to_do(run):
+                continue
+            whole = self._random.random() < 0.7
+            self._settle(run, whole=whole)
+            due = next_time(Known(tuple(run.records), run.standing), run.there(), self.now)
+            run.settled = (due, run.facts()) if whole else None
+
+    def _nothing_to_do(self, run: Run) -> bool:
+        if run.settled is None:
+            return False
+        due, was = run.settled
+        return was == run.facts() and (due is None or self.now < due)
 
     def _settle(self, run: Run, *, whole: bool) -> None:
         """As the sweeper does it; it may die at any change."""
-        there = {
-            There(one.name.partition(":")[2], one.created, "" if one.hidden else "current"): one
-            for one in run.all()
-            if not one.gone
-        }
+        there = run.there()
         known = Known(tuple(run.records), run.standing)
         wants = self._want(known, list(there), keep=self._keep, now=self.now)
         tags = {place: one.tag for place, one in there.items()}
@@ -201,12 +233,14 @@ class Year:
         """The rules of the bucket do what they do."""
         for run in self._runs:
             for one in run.all():
-                if one.gone:
+                if one.gone or one.spared(self.now):
                     continue
                 version = Version(one.name, one.created, {TAG: one.tag}, 1, noncurrent_since=one.hidden)
                 marker = [Version(one.name, one.hidden, marker=True)] if one.hidden else []
                 versioning = "on" if self._versioned else "off"
                 (*_, (_, fate)) = simulate(self._rules, [*marker, version], self.now, versioning=versioning)
+                dues = [event.at for event in (fate.hidden, fate.deleted) if event is not None]
+                one.due = (one.tag, one.hidden), min(dues, default=None)
                 if fate.hidden is not None and fate.hidden.at <= self.now:
                     one.hidden = self.now
                     self._count("hidden")
@@ -264,9 +298,12 @@ class Year:
                 if one.name in run.held and (one.gone or one.hidden) and not self._was_hidden(run, one):
                     self._wrong(f"{run.name}: {one.name} is on hold and gone")
             for seq, one in run.bundles.items():
+                if one.over:
+                    continue
                 needs = self._needs(run, seq)
                 until = min(two.created + min(two.least, 10**4) * DAY for two in needs)
-                if self.now < until and any(two.hidden or two.gone for two in needs):
+                one.over = until <= self.now
+                if not one.over and any(two.hidden or two.gone for two in needs):
                     self._wrong(f"{run.name}: {seq} was promised until {until}, and is gone ({one.tag})")
 
     def _was_hidden(self, run: Run, one: Bundle) -> bool:
