@@ -16,6 +16,7 @@ from archiver.model.run_manifest import MANIFEST_NAME
 from archiver.safetext import one_line
 from archiver.sources import places, rollouts
 from archiver.sources.found import Ending, FileStamp, Found
+from archiver.sources.harness import LONGEST_CALL
 from archiver.sources.listing import stamp_of
 from archiver.sources.opened import OpenFiles
 from archiver.sources.session import dialect_of
@@ -69,6 +70,11 @@ def _ending(found: Found, files: tuple[FileStamp, ...], now: datetime, opened: O
         return Ending(False, None, f"written {_span(quiet)} ago{lies}")
     running = found.outcome == "running"
     told = Told("crashed", f"{MANIFEST_NAME} says running") if running else _told(source)
+    if told.outcome == "crashed" and found.kind == "claude-code" and quiet.total_seconds() < LONGEST_CALL:
+        written = now.timestamp() - quiet.total_seconds()
+        process = opened.harness(source.path.parent.name, written)
+        if process is not None:
+            return Ending(False, None, f"{told.why}, and Claude Code still runs there (process {process})")
     return Ending(True, told.outcome, f"quiet for {_span(quiet)}; {told.why}")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from archiver.sources.found import FileStamp
+from archiver.sources.harness import Harness, harness_of
 
 _PROC: Final = Path("/proc")
 _WRITES: Final = os.O_WRONLY | os.O_RDWR
@@ -16,22 +17,31 @@ _WRITES: Final = os.O_WRONLY | os.O_RDWR
 class OpenFiles:
     """A look at all processes, made once; elsewhere than on Linux nothing is known and only time decides."""
 
-    def __init__(self, writers: dict[tuple[int, int], int] | None = None) -> None:
+    def __init__(
+        self, writers: dict[tuple[int, int], int] | None = None, harnesses: tuple[Harness, ...] = ()
+    ) -> None:
         self._writers = writers or {}
+        self._harnesses = harnesses
 
     @classmethod
     def look(cls, proc: Path = _PROC) -> OpenFiles:
         """What is open for writing now: by processes of this user, or by all for the administrator."""
         writers: dict[tuple[int, int], int] = {}
-        for process in _processes(proc):
+        processes = _processes(proc)
+        for process in processes:
             for file in _written(process):
                 writers.setdefault(file, int(process.name))
-        return cls(writers)
+        return cls(writers, tuple(one for process in processes if (one := harness_of(process)) is not None))
 
     def writer(self, files: Iterable[FileStamp]) -> int | None:
         """The id of a process that can write to one of these files; None if none is known."""
         seen = (self._writers.get((stamp.device, stamp.inode)) for stamp in files)
         return next((process for process in seen if process is not None), None)
+
+    def harness(self, folder: str, written: float) -> int | None:
+        """The id of a process of Claude Code in the project of that name, begun before that time."""
+        found = (one.process for one in self._harnesses if one.slug == folder and one.began <= written)
+        return next(found, None)
 
 
 def _processes(proc: Path) -> list[Path]:
