@@ -31,7 +31,7 @@ def killed(actions: tuple[str, ...], config: Path, note: Path, every: int) -> li
 
 
 def test_now_and_then(setup: Setup, config: Path, note: Path) -> None:
-    assert min(killed(ACTIONS, config, note, 97)) > 1
+    assert min(killed(ACTIONS, config, note, 199)) > 1
 
 
 @pytest.mark.soak
