@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,13 @@ from botocore.exceptions import ClientError
 from archiver.aws.door import client
 from archiver.aws.options import AwsOptions
 from archiver.config import config_home, load, state_home
-from archiver.errors import StoreDeniedError, StoreError, StoreUnreachableError
+from archiver.errors import RefusedError, StoreDeniedError, StoreError, StoreUnreachableError
 from archiver.lifecycle import applying, bucket
+from archiver.lifecycle.checking import check
+from archiver.setup import Setup, open_setup
+from archiver.store.s3 import rules as configured
 from archiver.store.s3.client import S3
+from archiver.store.s3.rules import Configuration
 
 from .conftest import REGION, Command, make_bucket
 
@@ -52,6 +58,12 @@ def made(s3: Any, command: Command) -> Command:
         saved = command("archive", "notes.txt", "--run-id", outcome, "--outcome", outcome)
         assert saved.code == 0, saved.err
     return command
+
+
+@pytest.fixture(scope="module")
+def opened(made: Command) -> tuple[bucket.Bucket, Setup]:
+    """What the commands read of it, read once."""
+    return bucket.read(load()), open_setup(load(), "read")
 
 
 @pytest.fixture
@@ -169,10 +181,11 @@ def test_a_rule_of_others_that_deletes_what_is_promised(store: Command, s3: Any)
         ({**expire(1), "Expiration": {"Date": "2020-01-01T00:00:00Z"}, "Filter": {"Prefix": "team/b"}}, 2),
     ],
 )
-def test_rules_of_every_kind(store: Command, s3: Any, rule: dict[str, Any], early: int) -> None:
-    put(s3, rule)
-    checked = store("lifecycle", "check", "--json")
-    assert (checked.code, checked.json["early"]) == (3 if early else 0, early), checked.json["rules"]
+def test_rules_of_every_kind(opened: tuple[bucket.Bucket, Setup], rule: dict[str, Any], early: int) -> None:
+    there, setup = opened
+    found = check(replace(there, configuration=Configuration([rule])), setup, now=datetime.now(UTC))
+    assert found.early == early, found.rules
+    assert (found.error() is not None) == (early > 0)
 
 
 def test_a_tag_that_is_wrong_is_found_by_the_records(store: Command, s3: Any) -> None:
@@ -299,6 +312,24 @@ def test_a_bucket_that_does_not_say_whether_it_keeps_versions(
         shown = store("lifecycle", "show", "--json")
         assert (shown.code, shown.json["versioning"]) == (0, versioning)
         assert shown.json["remarks"]
+
+
+def test_parts_of_rules_that_only_one_server_has(store: Command, s3: Any) -> None:
+    put(s3, LOGS)
+    there = bucket.read(load())
+    client, _ = there.s3._of_this_process(there.s3.request("get_bucket_lifecycle_configuration", None))
+
+    def more(response_dict: dict[str, Any], **_: Any) -> None:
+        response_dict["body"] = response_dict["body"].replace(
+            b"<Status>", b"<DelMarkerDays>1</DelMarkerDays><Status>"
+        )
+
+    client.meta.events.register_first("before-parse.s3.GetBucketLifecycleConfiguration", more)
+    found = configured.get(there.s3)
+    assert found.unknown == ("DelMarkerDays",)
+    assert [rule["ID"] for rule in found.rules] == ["logs"]
+    with pytest.raises(RefusedError, match="DelMarkerDays"):
+        applying.plan(replace(there, configuration=found))
 
 
 def test_old_versions(store: Command, s3: Any) -> None:

@@ -109,6 +109,7 @@ class S3:
             raise unanswered(error, request) from error
         made.meta.events.register(contents.EVENT, contents.take_out)
         made.meta.events.register(contents.VERSIONS_EVENT, contents.refuse_no_versions)
+        made.meta.events.register(contents.RULES_EVENT, contents.keep_elements)
         if self.options.checksums != "off":
             made.meta.events.register("before-sign.s3.GetObject", _ask_for_checksum)
         return made

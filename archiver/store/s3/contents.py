@@ -21,6 +21,12 @@ EVENT = "before-parse.*.ListObjectsV2"
 VERSIONS_EVENT = "before-parse.*.ListObjectVersions"
 """What `refuse_no_versions` is to be registered for."""
 
+RULES_EVENT = "before-parse.s3.GetBucketLifecycleConfiguration"
+"""What `keep_elements` is to be registered for."""
+
+ELEMENTS = "ElementNames"
+"""Where it keeps them in the answer."""
+
 _ROOTS = ("ListBucketResult", "Error")
 _VERSIONS_ROOTS = ("ListVersionsResult", "Error")
 
@@ -71,6 +77,17 @@ def refuse_no_versions(response_dict: dict[str, Any], **_: Any) -> None:
         return
     if _root(answer) not in _VERSIONS_ROOTS:
         raise not_understood("a list of versions")
+
+
+def keep_elements(response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: Any) -> None:
+    """Keep the names of all elements of lifecycle rules: boto3 drops unknown ones without a word."""
+    if response_dict["status_code"] >= 300:
+        return
+    try:
+        answer = Xml.fromstring(response_dict["body"])  # noqa: S314 - what boto3 does with every answer
+    except (Xml.ParseError, ValueError):
+        return  # boto3 refuses it by itself
+    customized_response_dict[ELEMENTS] = [_root(one) for one in answer.iter()]
 
 
 def objects_of(page: dict[str, Any]) -> Sequence[dict[str, Any]]:

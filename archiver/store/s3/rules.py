@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any, Final
-from xml.etree import ElementTree as Xml
 
-from archiver.aws.door import FAILURES, ClientError, client, code_of
+from archiver.aws.door import ClientError, code_of
 from archiver.errors import StoreDeniedError, StoreError
-from archiver.store.s3.answers import answered
+from archiver.store.s3 import contents
 from archiver.store.s3.client import S3
-from archiver.store.s3.failures import unanswered
 from archiver.store.s3.request import UNREADABLE, not_understood
 
 _GET: Final = "get_bucket_lifecycle_configuration"
@@ -46,13 +44,8 @@ def get(s3: S3) -> Configuration:
 
     `StoreDeniedError` without the right to see it; `StoreError` from a server that has nothing of the kind.
     """
-    seen: list[str] = []
-
-    def look(response_dict: dict[str, Any], **_: Any) -> None:
-        seen.extend(_elements(response_dict))
-
     try:
-        answer = _call(s3, _GET, look)
+        answer = _call(s3, _GET)
     except StoreError as error:
         cause = error.__cause__
         if isinstance(cause, ClientError) and code_of(cause) in _NONE:
@@ -63,40 +56,17 @@ def get(s3: S3) -> Configuration:
     except UNREADABLE as error:
         raise not_understood(f"the lifecycle rules of bucket {s3.address.bucket}") from error
     more = {_SIZES: answer[_SIZES]} if answer.get(_SIZES) else {}
-    return Configuration(rules, more, tuple(sorted(set(seen) - _KNOWN)))
+    return Configuration(rules, more, tuple(sorted(set(answer.get(contents.ELEMENTS, ())) - _KNOWN)))
 
 
 def put(s3: S3, configuration: Configuration) -> None:
     """Replace all rules of the bucket; raises as `get`."""
-    _call(s3, _PUT, None, LifecycleConfiguration={"Rules": configuration.rules}, **configuration.more)
+    _call(s3, _PUT, LifecycleConfiguration={"Rules": configuration.rules}, **configuration.more)
 
 
-def _call(s3: S3, operation: str, look: Any, **params: Any) -> dict[str, Any]:
-    """With a client of its own, so that the answer can be seen before boto3 takes it apart."""
-    request = s3.request(operation, None)
+def _call(s3: S3, operation: str, **params: Any) -> dict[str, Any]:
     try:
-        made = client("s3", s3.options.aws)
-        if look is not None:
-            made.meta.events.register("before-parse.s3.GetBucketLifecycleConfiguration", look)
-        found: dict[str, Any] = getattr(made, operation)(Bucket=s3.address.bucket, **params)
-    except ClientError as error:
-        meant = answered(error, request)
-        if isinstance(meant, StoreDeniedError):
-            meant.remedy = (
-                f"allow {_RIGHTS[operation]} on the bucket: a right of administrators, not of writers"
-            )
-        raise meant from error
-    except (*FAILURES, ValueError) as error:
-        raise unanswered(error, request) from error
-    return found
-
-
-def _elements(response: dict[str, Any]) -> list[str]:
-    """The names of all elements of the answer; none of what is no XML, which boto3 refuses by itself."""
-    if int(response.get("status_code", 0)) >= 300:
-        return []
-    try:
-        answer = Xml.fromstring(response["body"])  # noqa: S314 - what boto3 does with every answer
-    except (Xml.ParseError, ValueError):
-        return []
-    return [str(one.tag).rpartition("}")[2] for one in answer.iter()]
+        return s3.call(operation, **params)
+    except StoreDeniedError as error:
+        error.remedy = f"allow {_RIGHTS[operation]} on the bucket: a right of administrators, not of writers"
+        raise
