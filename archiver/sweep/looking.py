@@ -17,7 +17,7 @@ from archiver.model import Outcome
 from archiver.redact import new_key
 from archiver.safetext import one_line
 from archiver.sources import Found, OpenFiles, Source, Unusable
-from archiver.sweep import content
+from archiver.sweep import bounded, content
 from archiver.sweep.report import Row, What
 from archiver.sweep.state import Known, State, key_of
 from archiver.transcripts.reader import read
@@ -84,7 +84,7 @@ class Look:
         for source in sources:
             name = label(source, self._clean)
             try:
-                for found in source.find():
+                for found in bounded.bounded(source.find(), bounded.PATIENCE):
                     if self._stop.is_set():
                         return
                     if (found.kind, found.key) not in self._seen:

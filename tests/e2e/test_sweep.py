@@ -363,7 +363,7 @@ def check_killed(config: Path, runs: Path, every: int, least: int) -> None:
 
 
 def test_killed_at_steps_of_a_sweep(config: Path, runs: Path) -> None:
-    check_killed(config, runs, every=29, least=4)
+    check_killed(config, runs, every=97, least=4)
 
 
 @pytest.mark.soak

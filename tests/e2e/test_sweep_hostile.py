@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from archiver.errors import LimitExceededError, StoreError, UnconfirmedError
 from archiver.setup import Setup
 from archiver.sources import configured
 from archiver.store.decorated import Decorated
+from archiver.sweep import bounded
 from archiver.sweep.locking import alone
 from archiver.sweep.state import folder
 from archiver.sweep.sweeping import Options, Sweep
@@ -174,6 +176,30 @@ def test_a_log_that_fails_on_the_way_ends_nothing(setup: Setup, runs: Path, tmp_
     assert work.report.total().archived == 3
     assert [where for where, _ in work.report.errors] == ["the log"]
     assert work.report.exit_code == 8
+
+
+def test_a_source_that_hangs_keeps_no_other_from_being_swept(
+    setup: Setup, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = session(runs)
+    (tmp_path / "mount").mkdir()
+    settings = with_sources(setup.settings, ("folder", tmp_path / "mount"), ("claude-code", runs))
+    hangs, answers = configured(settings)
+    ended = threading.Event()
+
+    class Hanging(type(hangs)):
+        def find(self):
+            ended.wait(60)
+            yield from ()
+
+    monkeypatch.setattr(bounded, "PATIENCE", 2.0)
+    stuck = Hanging(hangs.kind, hangs.path)
+    work = Sweep(replace(setup, settings=settings), [stuck, answers])
+    assert [row.what for row in work] == ["failed", "archived"]
+    assert not ended.is_set()
+    ended.set()
+    assert work.report.exit_code == 2
+    assert numbers(setup) == {run_of(path): [1]}
 
 
 def test_a_file_system_without_locks_is_an_error_with_a_next_step(
