@@ -47,6 +47,16 @@ def may_come(known: Known) -> bool:
     return retention.classes(known.run, keep=1) != retention.classes(known.run, keep=1, standing=merged)
 
 
+def is_here(known: Known) -> bool:
+    """Whether the folder it worked in is on this machine: else it is no use to look again and again."""
+    newest = _newest(known)
+    found = None if newest is None else _commit_of(newest)
+    try:
+        return found is not None and found[0].is_dir()
+    except OSError:
+        return False
+
+
 def look(known: Known) -> Merge | None:
     """Whether the run is merged as far as this machine knows; None also where that cannot be told."""
     newest = _newest(known)

@@ -87,7 +87,7 @@ def settle(
         same = {(want.there, want.to) for want in wanted(before, there, keep=keep, now=sure)}
         wants = [want for want in wants if (want.there, want.to) not in same]
     due = next_time(known, there, sure)
-    if look_for_merge and merged.may_come(known):
+    if look_for_merge and merged.may_come(known) and merged.is_here(known):
         due = min(filter(None, (due, now + AGAIN)))
     work = _Work(setup.store, known, dry_run)
     done = work.through([want.there for want in wants], lambda tags: ordered(wants, tags, known))

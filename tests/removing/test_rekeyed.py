@@ -92,10 +92,12 @@ def test_a_hold_for_the_old_keys_while_it_is_rekeyed_is_repeated_too(
     setup: Setup, note: Path, new: age.X25519Identity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save(setup, note)
+    later(setup)
     both, inner = to(setup, new), type(setup.store).replace
 
     def overtaken(*given: object, **named: object) -> object:
         monkeypatch.undo()
+        assert Notes(only(both, new)).standing(RUN).merged is not None, "said before a header is rewritten"
         noting.put_note(setup, RUN, RUN, "hold", reason="now", last=1)
         return inner(*given, **named)  # type: ignore[arg-type]
 

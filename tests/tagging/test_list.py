@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,10 +11,10 @@ import pytest
 from inside import command
 from test_retention import START, committed
 
-from archiver import noting
+from archiver import noting, retention
 from archiver.catalog import Catalog
 from archiver.model import utc_text
-from archiver.retention import NOTHING, Standing
+from archiver.retention import NOTHING, Committed, Standing, class_of
 from archiver.setup import Setup
 from archiver.tagging.outlook import _outlook
 from tagging.test_sweeping import Counting
@@ -92,3 +93,33 @@ def test_what_is_told_of_one_record(setup: Setup) -> None:
     assert _outlook(committed(3, START).record, claim, NOTHING, setup).expires_on == START + 180 * DAY
     held = _outlook(live, live, Standing(held=datetime.now(UTC)), setup)
     assert (held.held, held.expires_on) == (True, None)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_told_is_what_is_promised_and_done(setup: Setup, seed: int) -> None:
+    """Of any run, by its newest records alone as by all of them: never later, at most a day before."""
+    chance = random.Random(seed)
+    run: list[Committed] = []
+    epoch: list[Committed] = []
+    at = START
+    for seq in range(1, chance.randrange(2, 12)):
+        at += timedelta(hours=chance.choice((1, 5, 30)))
+        outcome = chance.choice(("running", "running", "failed", "cancelled", "succeeded", "crashed"))
+        epoch = [one for one in epoch if at - epoch[0].at < DAY]
+        bases = tuple(one.record.seq for one in chance.sample(epoch, min(len(epoch), chance.randrange(3))))
+        claim = seq > 1 and chance.random() < 0.2
+        kind = {"kind": "claim"} if claim else {"bases": bases, "retention": class_of(outcome)}
+        run.append(committed(seq, at, outcome=outcome, **kind))
+        epoch += () if claim else run[-1:]
+    with_bundle = [one for one in run if one.record.bundle is not None]
+    noted = chance.choice((NOTHING, NOTHING, Standing(merged=at), Standing(held=at)))
+    keep = setup.settings.run.ring
+    having = retention.classes(run, keep=keep, standing=noted)
+    last = with_bundle[-1].record
+    told = _outlook(last, run[-1].record, noted, setup)
+    assert told.retention == having[last.seq]
+    promised = retention.promised(run, having, setup.settings.retention.days)[last.seq]
+    if promised is None or told.expires_on is None:
+        assert promised is told.expires_on is None
+    else:
+        assert timedelta() <= promised - told.expires_on <= DAY

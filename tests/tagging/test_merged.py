@@ -166,3 +166,5 @@ def test_a_run_that_may_come_to_be_merged_is_looked_at_again(
     tree.git("update-ref", "-d", "refs/remotes/origin/main")
     now = datetime.now(UTC)
     assert settle(setup, run, now=now, look_for_merge=True).due == now + HOUR
+    tree.folder.rename(tree.folder.with_name("away"))
+    assert settle(setup, run, now=now, look_for_merge=True).due is None
