@@ -139,9 +139,19 @@ variable "oidc" {
     error_message = "oidc.provider_arn must be the ARN of an OpenID Connect provider (arn:aws:iam::111122223333:oidc-provider/token.actions.githubusercontent.com)."
   }
 
+  # `repo:*` is every repository of everybody: a pattern has to say whose it means, up to the end of that name.
   validation {
-    condition     = var.oidc == null || alltrue([for one in flatten(values(try(var.oidc.subjects, {}))) : can(regex("^[^*?]{3,}", one))])
-    error_message = "oidc.subjects must begin with at least 3 characters before a '*' or '?': else any project of the provider's other customers becomes the role."
+    condition = var.oidc == null || alltrue([
+      for one in flatten(values(try(var.oidc.subjects, {}))) : can(regex("^([^*?]{3,}$|[^*?:/]+[:/][^*?:/]+[:/])", one))
+    ])
+    error_message = "oidc.subjects must name whose they are before a '*' or '?' (repo:example/agents:*, repo:example/*, system:serviceaccount:agents:*): with \"repo:*\" every customer of the provider becomes the role."
+  }
+
+  validation {
+    condition = var.oidc == null || length(setintersection(
+      try(var.oidc.subjects.administrator, []), concat(try(var.oidc.subjects.archiver, []), try(var.oidc.subjects.runner, []))
+    )) == 0
+    error_message = "oidc.subjects: who archives must not also be the administrator, or a thief of those credentials can delete what they saved."
   }
 }
 

@@ -78,7 +78,11 @@ run "everything_asked_for" {
     object_lock      = { mode = "COMPLIANCE", days = 30 }
     retention_days   = { success = 90, record = 400 }
     sweeper_archives = true
-    principals       = { sweeper = ["arn:aws:iam::111122223333:role/sweep"] }
+    oidc = {
+      provider_arn = "arn:aws:iam::111122223333:oidc-provider/token.actions.githubusercontent.com"
+      subjects     = { sweeper = ["repo:example/*", "system:serviceaccount:agents:*", "repo:example/agents:ref:refs/heads/main"] }
+    }
+    principals = { sweeper = ["arn:aws:iam::111122223333:role/sweep"] }
   }
   assert {
     condition     = aws_iam_role.this["sweeper"].name == "team-sweeper" && output.store_url == "s3://runs-of-a-test/a/b"
@@ -131,7 +135,7 @@ run "refusals" {
     object_lock            = { mode = "SOMETIMES", days = 1 }
     oidc = {
       provider_arn = "arn:aws:iam::111122223333:oidc-provider/token.actions.githubusercontent.com"
-      subjects     = { runner = ["*"] }
+      subjects     = { runner = ["repo:*"] }
     }
     permissions_boundary = "AdministratorAccess"
     prefix               = "/a/"
@@ -175,9 +179,13 @@ run "refusals_of_what_does_not_go_together" {
       archiver      = ["arn:aws:iam::111122223333:role/ci"]
       administrator = ["arn:aws:iam::111122223333:role/ci"]
     }
+    oidc = {
+      provider_arn = "arn:aws:iam::111122223333:oidc-provider/token.actions.githubusercontent.com"
+      subjects     = { runner = ["repo:example/agents:*"], administrator = ["repo:example/agents:*"] }
+    }
     retention_days = { success = 30.5 }
   }
-  expect_failures = [var.recipients, var.principals, var.retention_days]
+  expect_failures = [var.oidc, var.recipients, var.principals, var.retention_days]
 }
 
 run "refuses_regions_without_its_own" {
