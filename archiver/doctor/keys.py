@@ -11,7 +11,7 @@ from archiver.age import Context, Identity, Recipient
 from archiver.age.context import BindableIdentity, BindableRecipient
 from archiver.config import Settings
 from archiver.doctor.check import Check, failed, failure, ok, unknown, warning
-from archiver.errors import ArchiverError, KeyUnavailableError
+from archiver.errors import ArchiverError, KeyUnavailableError, KmsDeniedError
 from archiver.setup import keys
 from archiver.setup.standing import one_way_in, ways_in
 from archiver.sign import SigningKey
@@ -185,8 +185,20 @@ def _kms(settings: Settings, held: Held) -> Iterator[Check]:
                 f"{recipient} seals, and does not open here: {error}",
                 "right for a writer that never reads; else allow kms:Decrypt, and name the key in keys.kms",
             )
+        elif _saves_nothing(held) and type(error) is KmsDeniedError:
+            yield unknown(
+                "kms",
+                f"{recipient} does not seal here, which is right for who saves nothing; whether it opens "
+                "could not be tried",
+                "`archiver verify RUN --deep` of a run of one's own tasks tries it",
+            )
         else:
             yield failed("kms", error)
+
+
+def _saves_nothing(held: Held) -> bool:
+    """Whether no signing key is here, and none is meant to be."""
+    return held.signing_key is None and not any(check.name == "signing key" for check in held.problems)
 
 
 class _UnopenedError(KeyUnavailableError):

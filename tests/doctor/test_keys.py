@@ -163,6 +163,10 @@ def test_kms_keys_that_are_of_no_use(
     kms_caller(ministack.make_user("kms:Decrypt", arn=other))
     found = checked(kms(other))["kms"]
     assert (found.verdict, found.exit_code) == ("failure", 6)
+    # Who has no signing key saves nothing, so it need not seal: as who restores, and who changes classes.
+    (config_home() / "keys" / "signing.pem").unlink()
+    found = checked(kms(other))["kms"]
+    assert (found.verdict, found.exit_code) == ("unknown", 0)
 
 
 def test_init_writes_how_kms_is_reached(
