@@ -170,7 +170,7 @@ def _wait_and_close(folder: Path, state: Path, users: Any) -> None:
         time.sleep(0.2)
 
 
-def _apply(folder: Path, state: Path) -> Ministack:
+def _apply(folder: Path, done: Path) -> Ministack:
     place = folder / secrets.token_hex(4)
     server = Ministack(place / "server", services=SERVICES).start()
     try:
@@ -187,10 +187,13 @@ def _apply(folder: Path, state: Path) -> Ministack:
         (example / "terraform.tfvars.json").write_text(json.dumps(given))
         tool = Terraform(example, server.environment()).init()
         tool.run("apply", "-auto-approve", "-input=false", _EMULATED.format(endpoint))
-        outputs = {name: found["value"] for name, found in tool.json("output", "-json").items()}
+        state = json.loads(
+            (example / "terraform.tfstate").read_text()
+        )  # without another start of the program
+        outputs = {name: found["value"] for name, found in state["outputs"].items()}
         applied = Applied(str(example), endpoint, server.environment(), users, outputs)
         _set_up(applied, place)
-        state.write_text(json.dumps(asdict(applied)))
+        done.write_text(json.dumps(asdict(applied)))
     except BaseException:
         server.kill()
         raise
@@ -239,7 +242,7 @@ def _destroy(applied: Applied) -> None:
     """Nothing stays: neither in the state nor, but for keys that wait for their deletion, in the account."""
     tool = applied.terraform
     tool.run("destroy", "-auto-approve", "-input=false", "-refresh=false", applied.emulated)
-    assert "values" not in tool.json("show", "-json")
+    assert json.loads((Path(applied.folder) / "terraform.tfstate").read_text())["resources"] == []
     assert applied.client("s3").list_buckets()["Buckets"] == []
     assert applied.client("iam").list_roles()["Roles"] == []
     for name in ("archive_key_arn", "storage_key_arn"):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -84,7 +82,3 @@ class Terraform:
         """Take the provider from the mirror; nothing else is asked."""
         self.run("init", "-input=false", "-backend=false", f"-plugin-dir={mirror()}")
         return self
-
-    def json(self, *words: str) -> Any:
-        """What a command prints as JSON."""
-        return json.loads(self.run(*words))
