@@ -4,6 +4,10 @@ resource "aws_s3_bucket" "store" {
   object_lock_enabled = var.object_lock != null
   tags                = var.tags
 
+  # So the keys are the last to go. A bucket that holds runs is not destroyed, and then its keys are not either: without
+  # the storage key nobody reads what lies there, not with an identity that was kept offline either.
+  depends_on = [aws_kms_key.storage, aws_kms_key.archive]
+
   lifecycle {
     precondition {
       condition     = contains(local.regions, local.region)
@@ -117,6 +121,20 @@ locals {
       Condition = {
         Null            = { "s3:x-amz-server-side-encryption-aws-kms-key-id" = "false" }
         StringNotEquals = { "s3:x-amz-server-side-encryption-aws-kms-key-id" = aws_kms_key.storage.arn }
+      }
+    },
+    # For `aws:kms` without a key S3 takes the key of the account, which opens for everybody there who may read.
+    {
+      Sid       = "NoKeyOfTheAccount"
+      Effect    = "Deny"
+      Principal = "*"
+      Action    = "s3:PutObject"
+      Resource  = "${local.bucket_arn}/*"
+      Condition = {
+        Null = {
+          "s3:x-amz-server-side-encryption"                = "false"
+          "s3:x-amz-server-side-encryption-aws-kms-key-id" = "true"
+        }
       }
     },
     {

@@ -78,11 +78,12 @@ locals {
 
   # The kinds of objects, and the tasks, that each role seals and opens.
   probes  = ["archiver-init", "archiver-doctor"] # the tasks under which `init` and `doctor` try keys
+  several = ["archiver-several"]                 # that of audit which concerns several runs
   sealing = ["record", "bundle", "effect"]
   sealed = merge(
     {
       archiver      = { objects = local.sealing, tasks = concat(var.tasks.archiver, local.probes) }
-      runner        = { objects = concat(local.sealing, ["audit"]), tasks = concat(var.tasks.runner, local.probes) }
+      runner        = { objects = local.sealing, tasks = concat(var.tasks.runner, local.probes) }
       administrator = { objects = concat(local.sealing, ["note", "audit"]), tasks = ["*"] }
     },
     { for role in ["sweeper"] : role => { objects = local.sealing, tasks = concat(var.tasks.archiver, local.probes) } if var.sweeper_archives },
@@ -97,6 +98,7 @@ locals {
   archive_key_statements = [
     for one in concat(
       [for role, what in local.sealed : { sid = "${title(role)}Seals", role = role, action = "kms:GenerateDataKey", objects = what.objects, tasks = what.tasks }],
+      [{ sid = "RunnerSealsAudit", role = "runner", action = "kms:GenerateDataKey", objects = ["audit"], tasks = concat(var.tasks.runner, local.probes, local.several) }],
       [for role, what in local.opened : { sid = "${title(role)}Opens", role = role, action = "kms:Decrypt", objects = what.objects, tasks = what.tasks }],
     ) :
     { for key, value in {

@@ -1,6 +1,7 @@
 locals {
   class_requested = "s3:RequestObjectTag/${local.retention.tag}"
   class_there     = "s3:ExistingObjectTag/${local.retention.tag}"
+  class_alone     = { "s3:RequestObjectTagKeys" = [local.retention.tag] } # a rule of somebody else's may look for other tags
 
   versions_too = ["s3:GetObject", "s3:GetObjectVersion"]
   tags_too     = ["s3:GetObjectTagging", "s3:GetObjectVersionTagging"]
@@ -29,7 +30,15 @@ locals {
   names_store = {
     Sid      = "ReadsTheNameOfTheStore"
     Effect   = "Allow"
-    Action   = ["s3:GetObject"]
+    Action   = local.versions_too
+    Resource = "${local.objects}store.json"
+  }
+
+  # `doctor` looks whether each object has a class.
+  reads_its_class = {
+    Sid      = "ReadsTheClassOfItsName"
+    Effect   = "Allow"
+    Action   = local.tags_too
     Resource = "${local.objects}store.json"
   }
 
@@ -68,18 +77,24 @@ locals {
     },
     # The classes of a run that goes on, and of one that has ended; `init` and `doctor` try a store with objects `live`.
     {
-      Sid       = "CreatesLiveOrFinal"
-      Effect    = "Allow"
-      Action    = ["s3:PutObjectTagging"]
-      Resource  = concat(["${local.objects}bundles/*"], [for run in local.probes : "${local.objects}effects/${run}/*"])
-      Condition = { StringEquals = { (local.class_requested) = ["live", "success", "failure"] } }
+      Sid      = "CreatesLiveOrFinal"
+      Effect   = "Allow"
+      Action   = ["s3:PutObjectTagging"]
+      Resource = concat(["${local.objects}bundles/*"], [for run in local.probes : "${local.objects}effects/${run}/*"])
+      Condition = {
+        StringEquals                = { (local.class_requested) = ["live", "success", "failure"] }
+        "ForAllValues:StringEquals" = local.class_alone
+      }
     },
     {
-      Sid       = "CreatesRecords"
-      Effect    = "Allow"
-      Action    = ["s3:PutObjectTagging"]
-      Resource  = [for kind in ["records", "effects", "index"] : "${local.objects}${kind}/*"]
-      Condition = { StringEquals = { (local.class_requested) = ["record"] } }
+      Sid      = "CreatesRecords"
+      Effect   = "Allow"
+      Action   = ["s3:PutObjectTagging"]
+      Resource = [for kind in ["records", "effects", "index"] : "${local.objects}${kind}/*"]
+      Condition = {
+        StringEquals                = { (local.class_requested) = ["record"] }
+        "ForAllValues:StringEquals" = local.class_alone
+      }
     },
     # A new object has no class yet; what has one is not given another.
     {
@@ -96,6 +111,7 @@ locals {
 
     runner = concat(local.creates, [
       local.names_store,
+      local.reads_its_class,
       local.lists_and_misses,
       local.lists_uploads,
       {
@@ -111,11 +127,14 @@ locals {
         Resource = "${local.objects}audit/*"
       },
       {
-        Sid       = "LeavesAuditAsRecords"
-        Effect    = "Allow"
-        Action    = ["s3:PutObjectTagging"]
-        Resource  = "${local.objects}audit/*"
-        Condition = { StringEquals = { (local.class_requested) = ["record"] } }
+        Sid      = "LeavesAuditAsRecords"
+        Effect   = "Allow"
+        Action   = ["s3:PutObjectTagging"]
+        Resource = "${local.objects}audit/*"
+        Condition = {
+          StringEquals                = { (local.class_requested) = ["record"] }
+          "ForAllValues:StringEquals" = local.class_alone
+        }
       },
     ])
 
@@ -164,6 +183,7 @@ locals {
 
     restorer = [
       local.names_store,
+      local.reads_its_class,
       local.lists_and_misses,
       {
         Sid      = "ReadsRuns"

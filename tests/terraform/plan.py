@@ -25,6 +25,8 @@ class Plan:
         self.resources = {
             one["address"].removeprefix("module.store."): one["values"] for one in module["resources"]
         }
+        made = document["configuration"]["root_module"]["module_calls"]["store"]["module"]["resources"]
+        self.after = {one["address"]: one.get("depends_on", []) for one in made}
         self.arns = {role: str(outputs["role_arns"][role]) for role in ROLES}
         self.bucket = f"arn:aws:s3:::{self.resources['aws_s3_bucket.store']['bucket']}"
         self.objects = f"{self.bucket}/team/archive/"
@@ -42,7 +44,7 @@ class Plan:
         """Whether the role may do that in S3."""
         return self.may_in(role, action, resource, {})
 
-    def may_in(self, role: str, action: str, resource: str, context: Mapping[str, str]) -> bool:
+    def may_in(self, role: str, action: str, resource: str, context: Mapping[str, str | list[str]]) -> bool:
         """The same with these condition keys."""
         request = Request(
             self.arns[role], action, resource, {**_CALLER, "aws:PrincipalArn": self.arns[role], **context}
@@ -51,11 +53,26 @@ class Plan:
             self.statements("aws_s3_bucket_policy.store"), request
         )
 
-    def may_create(self, role: str, name: str, word: str, more: Mapping[str, str] | None = None) -> bool:
-        """Whether the role may create the object with that class in one request."""
+    def may_alone(self, role: str, action: str, resource: str, context: Mapping[str, str]) -> bool:
+        """Whether its own policy would let it, whatever that of the bucket says."""
+        return allowed(self.of_role(role), Request(self.arns[role], action, resource, {**_CALLER, **context}))
+
+    def may_create(
+        self,
+        role: str,
+        name: str,
+        word: str,
+        more: Mapping[str, str] | None = None,
+        *,
+        tags: tuple[str, ...] = (),
+    ) -> bool:
+        """Whether the role may create the object with that class, and these tags besides, in one request."""
         where = self.objects + name
         return self.may_in(role, "s3:PutObject", where, {**_NEW, **(more or {})}) and self.may_in(
-            role, "s3:PutObjectTagging", where, {f"s3:RequestObjectTag/{TAG}": word}
+            role,
+            "s3:PutObjectTagging",
+            where,
+            {f"s3:RequestObjectTag/{TAG}": word, "s3:RequestObjectTagKeys": [TAG, *tags]},
         )
 
     def may_create_in_parts(self, role: str, name: str, *, condition: bool = True) -> bool:

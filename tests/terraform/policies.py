@@ -21,7 +21,7 @@ class Request:
     principal: str
     action: str
     resource: str
-    context: Mapping[str, str]
+    context: Mapping[str, str | list[str]]
 
 
 def allowed(statements: Sequence[Statement], request: Request) -> bool:
@@ -54,8 +54,12 @@ def applies(statement: Statement, request: Request) -> bool:
     )
 
 
-def _holds(operator: str, key: str, values: Sequence[str], context: Mapping[str, str]) -> bool:
+def _holds(operator: str, key: str, values: Sequence[str], context: Mapping[str, str | list[str]]) -> bool:
     found = next((value for name, value in context.items() if name.lower() == key.lower()), None)
+    if operator.startswith("ForAllValues:"):  # also of none
+        operator = operator.removeprefix("ForAllValues:")
+        return all(_holds(operator, key, values, {key: one}) for one in listed(found or []))
+    assert not isinstance(found, list), key
     if operator == "Null":
         return (found is None) == (values[0] == "true")
     if operator.endswith("IfExists"):

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from archiver import layout
 from archiver.retention import ABORT_DAYS, DAYS, NONCURRENT_DAYS
 from terraform.plan import REGION, ROLES, TAG, Plan
-from terraform.policies import listed
+from terraform.policies import Request, denied, listed
 
 BUNDLE = "bundles/r/00000001-0123456789abcdef.tar.zst.age"
 RECORD = "records/r/00000001.age"
@@ -28,13 +29,23 @@ def test_bundles_are_created_live_or_final(plan: Plan, role: str) -> None:
         assert plan.may_create(role, BUNDLE, word)
     for name, word in ((RECORD, "record"), (EFFECT, "record"), (INDEX, "record")):
         assert plan.may_create(role, name, word)
+        assert plan.may_create(role, name, word, tags=("other",)) is (role == "administrator")
+    probe = "effects/archiver-doctor/0123456789abcdef0123456789abcdef.age"
+    assert plan.may_create(role, probe, "live")
+    assert plan.may_create(role, probe.replace("doctor", "init"), "live")
     assert plan.may_create_in_parts(role, BUNDLE)
+    assert not plan.may_create(role, BUNDLE, "live", tags=("other",)) or role == "administrator"
+    assert plan.may(role, "s3:AbortMultipartUpload", plan.objects + BUNDLE)
+    assert plan.may(role, "s3:ListBucketMultipartUploads", plan.bucket)
     if role != "administrator":
         for word in ("intermediate", "hold", "record", "other"):
             assert not plan.may_create(role, BUNDLE, word)
         for name, word in ((RECORD, "live"), (RECORD, "hold"), (NOTE, "hold"), ("store.json", "hold")):
             assert not plan.may_create(role, name, word)
     assert plan.may_create(role, AUDIT, "record") is (role != "archiver")
+    if role == "runner":
+        assert not plan.may_create(role, AUDIT, "live")
+        assert not plan.may_create(role, AUDIT, "record", tags=("other",))
 
 
 @pytest.mark.parametrize("role", CREATORS)
@@ -64,8 +75,22 @@ def test_who_reads_what(plan: Plan) -> None:
     }
     for role, name in itertools.product(ROLES, EVERYTHING):
         assert plan.may(role, "s3:GetObject", plan.objects + name) is (name in reads[role]), (role, name)
-    versions = {role: plan.may(role, "s3:GetObjectVersion", plan.objects + RECORD) for role in ROLES}
-    assert versions == {role: role != "archiver" for role in ROLES}
+    for role, name in itertools.product(ROLES, EVERYTHING):
+        versions = plan.may(role, "s3:GetObjectVersion", plan.objects + name)
+        assert versions is (name in reads[role]), (role, name)
+        for action in ("s3:GetObjectTagging", "s3:GetObjectVersionTagging"):
+            assert plan.may(role, action, plan.objects + name) is (role != "archiver"), (role, name)
+
+
+def test_all_see_how_the_bucket_is_set_up(plan: Plan) -> None:
+    for role, what in itertools.product(ROLES, LOOKS):
+        assert plan.may(role, f"s3:Get{what}", plan.bucket), (role, what)
+
+
+LOOKS = (
+    *("BucketLocation", "BucketObjectLockConfiguration", "BucketPolicyStatus", "BucketPublicAccessBlock"),
+    *("BucketVersioning", "EncryptionConfiguration", "LifecycleConfiguration"),
+)
 
 
 def test_only_the_administrator_deletes_and_changes_rules(plan: Plan) -> None:
@@ -99,8 +124,17 @@ def test_who_changes_classes(plan: Plan) -> None:
         for to in ("live", "intermediate", "success", "failure", "hold"):
             assert not plan.may_retag("sweeper", BUNDLE, "hold", to, action)
             assert not plan.may_retag("sweeper", RECORD, "record", to, action)
+            # by its own policy too, were that of the bucket gone
+            alone = {"s3:ExistingObjectTag/" + TAG: "hold", "s3:RequestObjectTag/" + TAG: to}
+            assert not plan.may_alone("sweeper", f"s3:{action}", plan.objects + BUNDLE, alone)
+        assert denied(plan.of_role("sweeper"), gives_hold(plan, action))
         assert plan.may_retag("administrator", BUNDLE, "success", "hold", action)
         assert plan.may_retag("administrator", RECORD, "hold", "record", action)
+
+
+def gives_hold(plan: Plan, action: str) -> Request:
+    word = {f"s3:RequestObjectTag/{TAG}": "hold"}
+    return Request(plan.arns["sweeper"], f"s3:{action}", plan.objects + BUNDLE, word)
 
 
 def test_a_hold_is_safe_from_everybody_else_in_the_account(plan: Plan) -> None:
@@ -110,9 +144,12 @@ def test_a_hold_is_safe_from_everybody_else_in_the_account(plan: Plan) -> None:
         plan_with = Plan.__new__(Plan)
         plan_with.__dict__ |= plan.__dict__
         plan_with.of_role = lambda role: everything  # type: ignore[method-assign]
-        assert plan_with.may_retag(role, BUNDLE, "live", "success")
-        assert not plan_with.may_retag(role, BUNDLE, "hold", "success")
-        assert not plan_with.may_retag(role, BUNDLE, "live", "hold")
+        for action in ("PutObjectTagging", "PutObjectVersionTagging"):
+            assert plan_with.may_retag(role, BUNDLE, "live", "success", action)
+            assert not plan_with.may_retag(role, BUNDLE, "hold", "success", action)
+            assert not plan_with.may_retag(role, BUNDLE, "live", "hold", action)
+        for action in ("DeleteObjectTagging", "DeleteObjectVersionTagging"):
+            assert not plan_with.may_retag(role, BUNDLE, "hold", "", action)
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -125,6 +162,11 @@ def test_without_tls_or_in_another_region_nothing_goes(plan: Plan, role: str) ->
         {"aws:RequestedRegion": "us-east-1"},
     ):
         assert not plan.may_in(role, "s3:GetObject", where, one)
+        assert not plan.may_in(role, "s3:GetBucketLocation", plan.bucket, one)
+    elsewhere = {"aws:RequestedRegion": "us-east-1"}
+    assert denied(
+        plan.of_role(role), Request(plan.arns[role], "kms:Decrypt", plan.keys["archive"], elsewhere)
+    )
     assert plan.may_in(role, "s3:GetObject", where, {"aws:RequestedRegion": "eu-west-1"})
 
 
@@ -135,7 +177,8 @@ def test_what_is_put_is_encrypted_with_the_storage_key(plan: Plan) -> None:
         assert plan.may_create(role, BUNDLE, "live", right)
         for wrong in (
             {SSE: "AES256"},
-            {SSE: "aws:kms:dsse"},
+            {SSE: "aws:kms:dsse", key: plan.keys["storage"]},
+            {SSE: "aws:kms"},  # S3 takes the key of the account then, not that of the bucket
             {SSE: "aws:kms", key: plan.keys["archive"]},
             {f"{SSE}-customer-algorithm": "AES256"},
         ):
@@ -195,6 +238,19 @@ def test_tasks_are_theirs_by_pattern(plan: Plan) -> None:
     }
 
 
+def test_a_runner_leaves_audit_of_its_tasks_and_of_several_runs(plan: Plan) -> None:
+    assert plan.may_seal("runner", "audit", layout.SEVERAL_RUNS)
+    assert plan.may_seal("runner", "audit", "billing-7")
+    assert not plan.may_seal("runner", "audit", "support-7")
+    assert not plan.may_seal("runner", "record", layout.SEVERAL_RUNS)
+    assert plan.may_open("sweeper", "record", "support-7")
+
+
+def test_the_keys_go_after_the_bucket(plan: Plan) -> None:
+    """A bucket that holds runs is not destroyed: then the keys that open them are not either."""
+    assert set(plan.after["aws_s3_bucket.store"]) == {"aws_kms_key.storage", "aws_kms_key.archive"}
+
+
 TASKS = ("billing-7", "support-7", "secret-7", "archiver-doctor")
 
 
@@ -219,6 +275,7 @@ def test_nobody_else_uses_a_key(plan: Plan) -> None:
     root = f"arn:aws:iam::{plan.arns['archiver'].split(':')[4]}:root"
     for key in plan.keys:
         statements = plan.statements(f"aws_kms_key.{key}")
+        assert root in [one["Principal"]["AWS"] for one in statements]  # else nobody could mend the policy
         for one in statements:
             (principal,) = listed(one["Principal"]["AWS"])
             assert one["Effect"] == "Allow"
@@ -227,6 +284,8 @@ def test_nobody_else_uses_a_key(plan: Plan) -> None:
             assert not [action for action in actions if "*" in action]
             used = actions & {"kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey", "kms:CreateGrant"}
             assert bool(used) is (principal != root)
+            if principal == root:
+                assert actions >= {"kms:PutKeyPolicy", "kms:DescribeKey", "kms:CancelKeyDeletion"}
             if principal != root:
                 assert actions <= {"kms:Decrypt", "kms:GenerateDataKey"}
                 assert one["Condition"]
