@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from e2e.rekeying import at, done, only, overwrite, to
+from e2e.rekeying import at, backdate, done, only, overwrite, to
 
-from archiver import age, expiring, holding, noting
+from archiver import age, expiring, holding, layout, noting
 from archiver.errors import BundleMissingError, KeyUnavailableError, RunErasedError, RunHeldError
 from archiver.gone import Gone
 from archiver.notes import Notes
@@ -124,6 +124,22 @@ def test_what_does_not_open_is_no_reason_to_forget_it(
     links = Gone.of_run(RUN, setup)._links
     assert isinstance(Gone(links, setup, now=much).error(record), BundleMissingError)
     assert expiring.plan(setup, now=much).expired == ()
+
+
+def test_a_name_of_before_makes_no_note_one_of_before(
+    setup: Setup, note: Path, new: age.X25519Identity
+) -> None:
+    save(setup, note)
+    done(to(setup, new))
+    backdate(setup, datetime.now(UTC) - timedelta(minutes=1), f"notes/{RUN}/")
+    theirs = to(setup, age.X25519Identity.generate())
+    noting.put_note(theirs, RUN, RUN, "hold", last=1, now=datetime.now(UTC) - DAY)
+    (held,) = [one for one in Notes(theirs).of(RUN) if one.note.kind == "hold"]
+    early = layout.note_name(datetime.now(UTC) - DAY, RUN, "ab" * 8)
+    at(setup, held.name).rename(at(setup, early))
+    unread = Notes(only(to(setup, new), new)).unread(RUN)
+    assert unread is not None
+    assert unread.name == early
 
 
 def test_a_note_that_is_damaged_may_be_a_hold(setup: Setup, note: Path) -> None:
