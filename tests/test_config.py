@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,8 +15,8 @@ from pydantic import ValidationError
 
 from archiver.compact import CompactOptions
 from archiver.config import Settings, cache_home, config_home, data_home, load, state_home
-from archiver.config.loading import variable
-from archiver.config.settings import PATHS, leaves
+from archiver.config.explaining import variable
+from archiver.config.settings import PATHS, PatternSettings, SourceSettings, leaves
 from archiver.config.values import duration_text, parse_duration, parse_size, size_text
 from archiver.errors import ConfigError, LimitExceededError, UsageError
 from archiver.model.limits import Limits
@@ -144,6 +146,9 @@ def test_every_key_can_be_set_by_its_variable(monkeypatch: pytest.MonkeyPatch) -
         assert before != after, (section, rest)
 
 
+CODEX = "[[sweep.sources]]\nkind = 'codex'\n"
+
+
 @pytest.mark.parametrize(
     ("text", "message", "remedy"),
     [
@@ -152,32 +157,89 @@ def test_every_key_can_be_set_by_its_variable(monkeypatch: pytest.MonkeyPatch) -
         ("[freshness.policy]\nstael = 'warn'\n", "there is no key 'freshness.policy.stael'", "policy.stale"),
         (
             "[freshness.policy]\nstale = 'ignore'\n",
-            "freshness.policy.stale: Input should be 'block'",
-            "docs/",
+            "freshness.policy.stale: must be 'block', 'warn' or 'ask', not 'ignore'",
+            "CONFIGURATION.md in the documentation",
         ),
-        ("[limits]\nmember = 'huge'\n", "limits.member: 'huge' is not a size", "docs/"),
-        ("[limits]\nmember = 0\n", "limits.member: Input should be greater", "docs/"),
-        ("[freshness]\nmax_age = 7\n", "freshness.max_age: '7' is not a length of time", "docs/"),
+        (
+            "[limits]\nmember = 'huge'\n",
+            "limits.member: 'huge' is not a size",
+            "CONFIGURATION.md in the documentation",
+        ),
+        (
+            "[limits]\nmember = 0\n",
+            "limits.member: must be at least 1",
+            "CONFIGURATION.md in the documentation",
+        ),
+        (
+            "[freshness]\nmax_age = 7\n",
+            "freshness.max_age: '7' is not a length of time",
+            "CONFIGURATION.md in the documentation",
+        ),
         (
             "[freshness]\nhosts = ['https://a.org']\n",
             "freshness.hosts: 'https://a.org' is not a host",
-            "docs/",
+            "CONFIGURATION.md in the documentation",
         ),
-        ("[freshness]\nhosts = ['*']\n", "freshness.hosts: '*' is not a host", "docs/"),
-        ("[keys]\nidentities = [1]\n", "keys.identities: Input is not a valid path", "docs/"),
-        ("store = 'x'\n", "store: Input should be a valid dictionary", "docs/"),
-        ("[store]\nid = 'ABC'\n", "store.id: String should match", "docs/"),
-        ("[redaction]\npacks = ['mails']\n", "redaction.packs: Input should be 'emails'", "docs/"),
-        ("[[redaction.patterns]]\nid = 'x'\n", "redaction.patterns: pattern 'x' needs either", "docs/"),
+        (
+            "[freshness]\nhosts = ['*']\n",
+            "freshness.hosts: '*' is not a host",
+            "CONFIGURATION.md in the documentation",
+        ),
+        (
+            "[keys]\nidentities = [1]\n",
+            "keys.identities[1]: must be a path, not 1",
+            "CONFIGURATION.md in the documentation",
+        ),
+        ("store = 'x'\n", "store: must be a table, not 'x'", "CONFIGURATION.md in the documentation"),
+        (
+            "[store]\nid = 'ABC'\n",
+            "store.id: 'ABC' does not fit the pattern",
+            "CONFIGURATION.md in the documentation",
+        ),
+        (
+            "[redaction]\npacks = ['mails']\n",
+            "redaction.packs[1]: must be 'emails'",
+            "CONFIGURATION.md in the documentation",
+        ),
+        (
+            "[[redaction.patterns]]\nid = 'x'\n",
+            "redaction.patterns[1]: pattern 'x' needs either",
+            "CONFIGURATION.md in the documentation",
+        ),
         (
             "[[redaction.patterns]]\nid = 'x'\npatern = 'y'\n",
-            "a table of 'redaction.patterns' has no field 'patern'",
-            "docs/",
+            "redaction.patterns[1] has no key 'patern'",
+            "did you mean 'pattern'?",
         ),
         (
             "[[redaction.patterns]]\nid = 'X'\nform = 'y'\n",
-            "redaction.patterns.id: String should match",
-            "docs/",
+            "redaction.patterns[1].id: 'X' does not fit",
+            "CONFIGURATION.md in the documentation",
+        ),
+        ("[sweep]\nevery = '0s'\n", "sweep.every: must be at least 1s", "documentation"),
+        ("[sweep]\nidle = '0s'\n", "sweep.idle: must be longer than 0s", "documentation"),
+        ("[store]\npart_size = 1\n", "store.part_size: must be at least 5MiB", "documentation"),
+        ("[sweep]\nparallel = 65\n", "sweep.parallel: must be at most 64", "documentation"),
+        ("[keys]\nkms = 1\n", "keys.kms: must be a list, not 1", "documentation"),
+        ("[store]\ntimeout = true\n", "store.timeout: 'true' is not a length", "documentation"),
+        ("[run]\nzzz = 1\n", "there is no key 'run.zzz'", "[run] has floor, floor_calls, patience,"),
+        (
+            CODEX + "[[sweep.sources]]\n",
+            "sweep.sources[2].kind: is missing, and must be given",
+            "documentation",
+        ),
+        (
+            CODEX + "[[sweep.sources]]\nkind = 'claude'\n",
+            "sweep.sources[2].kind: must be 'claude-code', 'codex', 'messages' or 'folder', not 'claude'",
+            "documentation",
+        ),
+        (CODEX + "idle = []\n", "sweep.sources[1].idle: must be a length of time", "documentation"),
+        ("[sweep]\nsources = ['codex']\n", "sweep.sources[1]: must be a table, not 'codex'", "documentation"),
+        (CODEX + "pth = 'x'\n", "sweep.sources[1] has no key 'pth'", "did you mean 'path'?"),
+        (
+            CODEX + "[[sweep.sources]]\nkind = 'folder'\n",
+            "sweep.sources[2]: a source of kind",
+            "documentation",
         ),
     ],
 )
@@ -189,11 +251,70 @@ def test_errors_of_the_file_name_file_and_key(tmp_path: Path, text: str, message
     assert remedy in str(caught.value.remedy)
 
 
+WRONG = (
+    "-1", "1.5", "inf", "true", '""', '"0s"', "[]", "[1]", '["x"]', "{a = 1}", "2026-01-01T00:00:00Z",
+    "99999999999999999999",
+)  # fmt: skip
+PYTHON = re.compile(
+    r"tuple|dict|datetime|timedelta|bool|\bint\b|integer|\bstr|string|float|None|True|False|class '|instance|"
+    r"pathlib|pydantic|Input|Settings|Policy\b|unable to|valid "
+)
+
+
+def messages(path: Path) -> Iterator[tuple[str, str]]:
+    """What is said of wrong values of every key, section and key in a table of a list."""
+    sections = [(name,) for name in Settings.model_fields] + [("freshness", "policy")]
+    texts = [f"{'.'.join(key)} = {value}\n" for key in [*dict(leaves()), *sections] for value in WRONG]
+    for table, model, least in (
+        ("sweep.sources", SourceSettings, {"kind": "'codex'"}),
+        ("redaction.patterns", PatternSettings, {"id": "'a'", "form": "'b'"}),
+    ):
+        texts += [
+            f"[[{table}]]\n" + "".join(f"{key} = {text}\n" for key, text in {**least, name: value}.items())
+            for name in model.model_fields
+            for value in WRONG
+        ]
+    for text in texts:
+        try:
+            load(write(path, text))
+        except ConfigError as error:
+            yield text, f"{error} {error.remedy}".replace(str(path), "")
+
+
+def test_no_error_speaks_python(tmp_path: Path) -> None:
+    said = dict(messages(tmp_path / "a.toml"))
+    assert len(said) > 700
+    assert [pair for pair in said.items() if PYTHON.search(pair[1])] == []
+    for text, message in said.items():
+        if not text.startswith("["):
+            key = text.split(" = ")[0]
+            assert f": {key}" in message or f"there is no key '{key}.a'" in message, message
+
+
+def test_an_error_of_a_whole_section_in_a_variable_says_how_to_set_its_keys(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ARCHIVER_STORE", "{}")
+    with pytest.raises(ConfigError) as caught:
+        load()
+    assert "ARCHIVER_STORE__URL" in str(caught.value.remedy)
+
+
+def test_a_wrong_value_is_shown_cut_and_a_secret_key_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value, shown in (("x" * 500, "'" + "x" * 80 + "…'"), ("AGE-SECRET-KEY-1QQ", "a secret key")):
+        with pytest.raises(ConfigError) as caught:
+            load(flags={"run": {"profile": value}})
+        assert str(caught.value).endswith(f"not {shown}")
+    monkeypatch.setenv("ARCHIVER_SWEEP__SOURCES", '[{"kind": "codex"}, {"kind": null}]')
+    with pytest.raises(ConfigError, match=r"sweep\.sources\[2\]\.kind: must be .*, not null"):
+        load()
+
+
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
         ("ARCHIVER_LIMITS__MEMBER", "x", "environment variable ARCHIVER_LIMITS__MEMBER: limits.member: 'x'"),
-        ("ARCHIVER_STORE", "x", "environment variable ARCHIVER_STORE: store: Input should be"),
+        ("ARCHIVER_STORE", "x", "environment variable ARCHIVER_STORE: store: must be a table"),
         ("ARCHIVER_STORE__ULR", "x", "environment variable ARCHIVER_STORE__ULR: there is no such setting"),
         ("ARCHIVER_STOER__URL", "x", "environment variable ARCHIVER_STOER__URL: there is no such setting"),
     ],

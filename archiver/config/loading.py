@@ -11,27 +11,19 @@ import os
 import shlex
 import tomllib
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
+from archiver.config.explaining import explained, like, variable
 from archiver.config.homes import config_home
 from archiver.config.paths import absolute, is_file
-from archiver.config.settings import (
-    PATHS,
-    PatternSettings,
-    Settings,
-    SourceSettings,
-    file_values,
-    leaves,
-)
+from archiver.config.settings import PATHS, Settings, file_values, leaves
 from archiver.errors import ConfigError
 
 FILE_NAME = "archiver.toml"
-DOCUMENTATION = "docs/CONFIGURATION.md lists every key"
 
 _MAX_FILE = 1 << 20
 
@@ -51,7 +43,7 @@ def load(
     try:
         settings = Settings(**given)
     except ValidationError as error:
-        raise _explained(error, path, from_file, given) from None  # it says all that pydantic does
+        raise explained(error, path, from_file, given) from None  # it says all that pydantic does
     except SettingsError as error:
         raise ConfigError(f"the environment cannot be read as settings: {error}") from error
     finally:
@@ -151,63 +143,5 @@ def _refuse_unknown_variables() -> None:
     for name in os.environ:
         if name.startswith("ARCHIVER_") and "__" in name and name not in known:
             raise ConfigError(
-                f"environment variable {name}: there is no such setting", remedy=_like(name, known)
+                f"environment variable {name}: there is no such setting", remedy=like(name, known)
             )
-
-
-def variable(key: tuple[str, ...]) -> str:
-    """The environment variable of a key."""
-    return "ARCHIVER_" + "__".join(key).upper()
-
-
-def _explained(
-    error: ValidationError, path: Path | None, from_file: Mapping[str, Any], flags: Mapping[str, Any]
-) -> ConfigError:
-    """The first problem, with the place its value came from."""
-    first = error.errors()[0]
-    key = tuple(part for part in first["loc"] if isinstance(part, str))
-    known = {".".join(name) for name, _ in leaves()}
-    dotted = ".".join(key)
-    field = ""
-    if key[:-1] and ".".join(key[:-1]) in known:  # a table among those that are the key's value
-        *above, field = key
-        key, dotted = tuple(above), ".".join(above)
-    while key and dotted not in known and not any(name.startswith(f"{dotted}.") for name in known):
-        if first["type"] == "extra_forbidden":
-            break
-        key = key[:-1]
-        dotted = ".".join(key)
-    if _at(flags, key) is not _ABSENT:
-        where = "flags"
-    elif name := next((name for name in (variable(key), variable(key[:1])) if name in os.environ), None):
-        where = f"environment variable {name}"
-    else:
-        where = str(path) if _at(from_file, key) is not _ABSENT else "defaults"
-    if first["type"] == "extra_forbidden" and field:
-        return ConfigError(f"{where}: a table of {dotted!r} has no field {field!r}", remedy=DOCUMENTATION)
-    if first["type"] == "extra_forbidden":
-        return ConfigError(f"{where}: there is no key {dotted!r}", remedy=_like(dotted, known | _sections()))
-    message = first["msg"].removeprefix("Value error, ")
-    if field in PatternSettings.model_fields or field in SourceSettings.model_fields:
-        dotted = f"{dotted}.{field}"
-    return ConfigError(f"{where}: {dotted}: {message}", remedy=DOCUMENTATION)
-
-
-_ABSENT = object()
-
-
-def _at(values: Any, key: tuple[str, ...]) -> Any:
-    for part in key:
-        if not isinstance(values, Mapping) or part not in values:
-            return _ABSENT
-        values = values[part]
-    return values
-
-
-def _sections() -> set[str]:
-    return set(Settings.model_fields)
-
-
-def _like(name: str, known: set[str]) -> str:
-    close = get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]!r}? {DOCUMENTATION}" if close else DOCUMENTATION

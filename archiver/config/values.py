@@ -54,6 +54,8 @@ def duration(text: str) -> timedelta:
 
 def parse_duration(value: object) -> object:
     """A length of time as it stands in a file or variable; a bare number has no unit."""
+    if isinstance(value, bool):
+        value = str(value).lower()
     return duration(str(value)) if isinstance(value, str | int | float) else value
 
 
