@@ -14,7 +14,7 @@ def config_text(store: str, store_id: str, keys: Keys, settings: Settings) -> st
     recipients = dict.fromkeys((keys.recipient, *settings.keys.recipients))
     listed = _lines(f"  {toml_text(text)}," for text in recipients)
     return f"""\
-# Configuration of checkpoint-archiver; docs/CONFIGURATION.md explains every key.
+# Configuration of checkpoint-archiver; CONFIGURATION.md in the documentation explains every key.
 # Environment variables (ARCHIVER_STORE__URL, …) and flags win over this file.
 
 [store]
@@ -31,7 +31,7 @@ recipients = [
 {listed}]
 {_lines(_kms(settings))}\
 # Whose signatures a restore believes; without this file only the signing key above.
-# writers = "writers.toml"
+# writers = {toml_text(str(keys.writers_file))}
 
 [archive]
 # user = "me"

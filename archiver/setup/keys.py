@@ -115,7 +115,7 @@ def write_writers(keys: Keys, now: datetime) -> None:
             path,
             "# Whoever restores elsewhere: --writers with this file, or keys.writers in archiver.toml.\n"
             + entry(name := _name(keys.public, now), keys.public, None)
-            + "\n# Whose notes on rewritten headers (`archiver rekey`) are believed.\n"
+            + "\n# Whose notes are believed: of rekey, hold, release, merged runs, rm and erase.\n"
             + administrator_entry(name, keys.public),
             mode=0o644,
         )

@@ -39,7 +39,7 @@ def test_examples_of_the_document_load(tmp_path: Path, home: Path) -> None:
     example, writers = (block.split("```")[0] for block in text.split("```toml\n")[1:])
     path = tmp_path / "archiver.toml"
     path.write_text(example)
-    assert load(path).keys.writers == tmp_path / "writers.toml"
+    assert load(path).keys.writers == tmp_path / "keys" / "writers.toml"
     assert tomllib.loads(writers)["writer"][0]["runs"] == "ci-*"
 
 

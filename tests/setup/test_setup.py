@@ -130,6 +130,20 @@ def test_init_writes_a_configuration_that_is_then_used(tmp_path: Path) -> None:
     assert setup.require_signing_key().public == made.keys.public
 
 
+def test_the_list_of_writers_that_init_offers_is_the_one_it_wrote(tmp_path: Path) -> None:
+    config = tmp_path / "etc" / "archiver.toml"
+    made = init(tmp_path / "store", config)
+    text = config.read_text()
+    config.write_text(text.replace("# writers = ", "writers = "))
+    assert config.read_text() != text
+    settings = load(config)
+    assert settings.keys.writers == made.keys.writers_file
+    setup = open_setup(settings, "write")
+    assert setup.writers.judge(made.keys.public, "any", NOW)
+    listed = made.keys.writers_file.read_text()
+    assert "of rekey, hold, release, merged runs, rm and erase" in listed
+
+
 def test_init_never_overwrites(tmp_path: Path) -> None:
     config = tmp_path / "archiver.toml"
     config.write_text("# mine\n")
