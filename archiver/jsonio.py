@@ -227,9 +227,14 @@ def check(value: Any) -> None:
         raise NotSerialisableError("the value is nested too deeply to be written", path="$") from None
 
 
+_PLAINEST = frozenset({str, int, bool})
+
+
 def _check(value: Any, path: str, depth: int) -> None:
     if depth > _MAX_DEPTH:
         raise NotSerialisableError(f"value at {path} is nested deeper than {_MAX_DEPTH} levels", path=path)
+    if value is None or type(value) in _PLAINEST:  # nearly all; the abstract types are slow to ask for
+        return
     if isinstance(value, float):
         if not math.isfinite(value):
             raise NotSerialisableError(f"value at {path} is {value}, which JSON cannot hold", path=path)

@@ -81,6 +81,7 @@ class ParsedName:
     """Of a note, an audit object or an index entry: the moment, to the millisecond, in UTC."""
 
 
+@lru_cache(maxsize=256)  # a save names a dozen objects of one run
 def encode_run(run: str) -> str:
     """A run id as one component of a name: a byte outside `[A-Za-z0-9._-]` becomes `~XX`.
 

@@ -229,7 +229,9 @@ class _Frames:
         self._free.append(buffer)
 
     def _finish(self) -> None:
-        if self._used:
+        if self._used and not self._waiting:  # all that is left, so no thread is begun for it
+            self._emit(self._codec.encode(self._buffer[: self._used]))
+        elif self._used:
             self._submit(self._buffer[: self._used])
         while self._waiting:
             self._emit_first()

@@ -304,3 +304,9 @@ class ExactMatcher:
         if end - start == _LONGEST_FORM < len(value) and data.startswith(value, start):
             end = start + len(value)
         return start, end, owner
+
+
+@functools.lru_cache(maxsize=4)
+def matcher_of(registered: tuple[bytes, ...]) -> ExactMatcher:
+    """As `ExactMatcher(registered)`, made once in a process for the same values."""
+    return ExactMatcher(registered)

@@ -65,7 +65,7 @@ class Redactor:
         self._registered = tuple(
             exact_values.bytes_of(known) for known in registered if exact_values.searchable(known)
         )
-        self._exact = ExactMatcher(self._registered)
+        self._exact = exact_values.matcher_of(self._registered)
         self._matched = 0
         """Number of values found when the search was compiled."""
         self._clean: Clean = {}
@@ -246,7 +246,7 @@ class Redactor:
 
     def _keep_names(self) -> None:
         if self._names is not None:
-            self._names.save()
+            self._names.save_in_time()
 
     def _scanned(
         self, members: tuple[Member, ...], scrubber: Scrubber, scratch: Scratch

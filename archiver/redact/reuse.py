@@ -9,11 +9,13 @@ own. Any doubt means that everything is scanned.
 
 from __future__ import annotations
 
+import atexit
 import functools
 import hashlib
 import hmac
 import secrets
 import threading
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -21,8 +23,8 @@ from typing import Any, Final, NamedTuple
 
 import archiver
 from archiver.redact import cache
-from archiver.redact.engine import ENGINE
-from archiver.redact.ruleset import RuleSet
+from archiver.redact.engine import ENGINE, Expression
+from archiver.redact.ruleset import Rule, RuleSet
 
 _MOST: Final = 65_536
 """Names in the file: of pieces of 48 kB and more, so they speak of 3 GB of content and more."""
@@ -31,6 +33,8 @@ _SMALLEST: Final = 48 << 10
 _LARGEST: Final = 256 << 10
 _SHOWN: Final = 64
 """Bytes of a line that decide whether a piece may end before it."""
+_PAUSE: Final = 5.0
+"""Seconds between two writes of the file while runs are saved in a row: a full one takes 20 ms."""
 _FILE: Final = "clean.names"
 _KEY: Final = "clean.key"
 _TAG: Final = 32
@@ -45,6 +49,7 @@ class Names:
         self._held = dict.fromkeys(held)
         self._used: dict[bytes, None] = {}
         self._is_new = False
+        self._written = float("-inf")
         self._lock = threading.Lock()
 
     def __contains__(self, name: bytes) -> bool:
@@ -67,11 +72,16 @@ class Names:
         with self._lock:
             if not self._is_new:
                 return
-            self._is_new = False
+            self._is_new, self._written = False, time.monotonic()
             used, self._used = self._used, {}
             kept = dict.fromkeys(name for name in (*_read(self.key), *self._held) if name not in used)
             body = b"".join([*kept, *used][-_MOST:])
             cache.store_file(_FILE, hmac.digest(self.key, body, "sha256") + body)
+
+    def save_in_time(self) -> None:
+        """The same, unless it was done a moment ago: the next call does it, or the end of the program."""
+        if time.monotonic() - self._written >= _PAUSE:
+            self.save()
 
 
 def _read(key: bytes) -> list[bytes]:
@@ -95,7 +105,15 @@ def _names_in(folder: str) -> Names:
     if key is None or len(key) != _TAG:
         key = secrets.token_bytes(_TAG)
         cache.store_file(_KEY, key)
-    return Names(key, _read(key))
+    names = Names(key, _read(key))
+    atexit.register(_save_last, names, folder)
+    return names
+
+
+def _save_last(names: Names, folder: str) -> None:
+    """At the end of the program, unless the cache folder is another one by now."""
+    if cache.place() == folder:
+        names.save()
 
 
 class Piece(NamedTuple):
@@ -199,15 +217,15 @@ def _context(key: bytes, what: str, about: bytes) -> bytes:
     return hmac.digest(key, head + about, "sha256")
 
 
-_described: Final[dict[str, bytes]] = {}
+_described: Final[dict[str, tuple[list[Rule], list[Expression], bytes]]] = {}
 
 
 def _about(rules: RuleSet) -> bytes:
-    """All that decides what rules find; made once in a process for the same texts of rules."""
-    about = _described.get(rules.version)
-    if about is None:
-        about = _described[rules.version] = _digest(rules)
-    return about
+    """All that decides what rules find; made once in a process for the same rules."""
+    held = _described.get(rules.version)
+    if held is None or held[0] is not rules.rules or held[1] is not rules.expressions:
+        held = _described[rules.version] = rules.rules, rules.expressions, _digest(rules)
+    return held[2]
 
 
 def _digest(rules: RuleSet) -> bytes:

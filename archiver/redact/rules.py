@@ -11,9 +11,8 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,7 +56,8 @@ _REMEDY: Final = (
 def load(chosen: Chosen = Chosen()) -> RuleSet:  # noqa: B008 - immutable
     """The rules of the package and those chosen; raises `RedactionUnavailableError`.
 
-    Files are read each time; what is made of the same texts is made once in a process.
+    One's own files are read each time, those of the package once in a process; so is made what is made of the
+    same texts.
     """
     return parse(sources(chosen), chosen.disabled, chosen.patterns)
 
@@ -69,27 +69,32 @@ def sources(chosen: Chosen) -> tuple[Source, ...]:
         raise RedactionUnavailableError(
             f"there is no pack {min(unknown)!r} of rules", remedy=f"the packs are {', '.join(PACKS)}"
         )
-    folder = resources.files("archiver.redact")
-    found: list[Source] = []
     name = "archiver.redact"
-
-    def add(name: str, file: Traversable, pack: str) -> None:
-        found.append(Source(name, file.read_text("utf-8"), pack))
-
     try:
-        for entry in sorted((folder / "rules").iterdir(), key=lambda entry: entry.name):
-            if entry.name.endswith(".toml"):
-                add(entry.name, entry, DEFAULT)
-        for pack in sorted(set(chosen.packs)):
-            add(f"{pack}.toml", folder / "packs" / f"{pack}.toml", pack)
+        found = [*_of_package(), *map(_of_pack, sorted(set(chosen.packs)))]
         for path in chosen.files:
             name = str(path)
-            add(name, _regular(path), OWN)
+            found.append(Source(name, _regular(path).read_text("utf-8"), OWN))
     except (OSError, UnicodeDecodeError) as error:
         raise RedactionUnavailableError(
             f"rule file {name} cannot be read: {error}", remedy="mend or remove the file, then save again"
         ) from error
     return tuple(found)
+
+
+@cache
+def _of_package() -> tuple[Source, ...]:
+    folder = resources.files("archiver.redact") / "rules"
+    entries = sorted(
+        (one for one in folder.iterdir() if one.name.endswith(".toml")), key=lambda one: one.name
+    )
+    return tuple(Source(one.name, one.read_text("utf-8"), DEFAULT) for one in entries)
+
+
+@cache
+def _of_pack(pack: str) -> Source:
+    file = resources.files("archiver.redact") / "packs" / f"{pack}.toml"
+    return Source(file.name, file.read_text("utf-8"), pack)
 
 
 def _regular(path: Path) -> Path:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -226,3 +228,27 @@ def test_what_is_known_is_scanned_again_beside_what_is_not() -> None:
     assert list(to_scan([known, values, known, known])) == [(0, 3, False)]
     assert list(to_scan([unknown, known, values])) == [(0, 2, True), (2, 3, False)]
     assert list(to_scan([known, known])) == []
+
+
+def test_runs_in_a_row_write_the_file_now_and_then_and_at_the_end(names: Names, tmp_path: Path) -> None:
+    program = (
+        "from archiver.redact import reuse\n"
+        "names = reuse.shared_names()\n"
+        "for number in range(3):\n"
+        "    names.add(bytes([number]) * 16)\n"
+        "    names.save_in_time()\n"
+        "    print(len(reuse._read(names.key)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["1", "1", "1"]  # none of them comes after the pause
+    assert all(bytes([number]) * 16 in fresh(names) for number in range(3))
+    assert reuse._PAUSE < 60
+
+
+def test_names_of_another_cache_folder_are_not_written_at_the_end(
+    names: Names, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
+    names.add(bytes(16))
+    reuse._save_last(names, str(tmp_path / "cache" / "checkpoint-archiver" / "redact"))
+    assert not (tmp_path / "other").exists()
