@@ -133,7 +133,7 @@ def test_who_changes_classes(plan: Plan) -> None:
 
 
 def gives_hold(plan: Plan, action: str) -> Request:
-    word = {f"s3:RequestObjectTag/{TAG}": "hold"}
+    word = {f"s3:RequestObjectTag/{TAG}": "hold", "aws:RequestedRegion": REGION}
     return Request(plan.arns["sweeper"], f"s3:{action}", plan.objects + BUNDLE, word)
 
 
