@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_retention import DAY, START, committed
 
@@ -26,7 +26,8 @@ from archiver.retention import (
 )
 from archiver.tagging.planning import Known, There, next_time, ordered, wanted
 
-FEW = settings(max_examples=50)
+UNTIMED: Any = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+FEW = settings(max_examples=50, **UNTIMED)
 OUTCOMES = st.sampled_from(["running"] * 5 + ["succeeded", "failed", "cancelled", "crashed"])
 
 
@@ -68,7 +69,7 @@ def test_an_epoch_is_what_bases_connect(run: list[Committed]) -> None:
     assert all(list(group) == sorted(group) for group in found)
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, **UNTIMED)
 @given(chains(), st.integers(1, 4), st.data())
 def test_no_class_is_shorter_than_what_may_be_gone(run: list[Committed], keep: int, data: Any) -> None:
     """What rules delete by the classes of any moment is never called damage, then or later."""
