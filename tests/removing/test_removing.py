@@ -138,7 +138,7 @@ def test_what_an_interrupted_erasure_left_is_told_and_goes_with_the_next(
         save(setup, note)
     (left,) = [one for one in verify(setup) if one.object == "records/r/"]
     assert left.state == "warning"
-    assert "which `archiver erase` removes" in left.note
+    assert "run `archiver erase r` again" in left.note
     for name in there(setup, RUN, "bundle"):
         setup.store.delete(name)
     with pytest.raises(RunErasedError):
