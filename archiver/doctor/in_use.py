@@ -10,7 +10,7 @@ from archiver.config import Settings
 from archiver.doctor import keys
 from archiver.doctor.check import Check, ok, unknown, warning
 from archiver.doctor.keys import Held
-from archiver.errors import ArchiverError
+from archiver.errors import ArchiverError, UntrustedWriterError
 from archiver.recipients import RunSealed
 from archiver.setup import open_setup
 
@@ -51,12 +51,24 @@ def checks(settings: Settings, held: Held) -> Iterator[Check]:
         return
     found = [_of(one) for one in seen if one.objects]
     if not found:
-        said = f"of none of {len(seen)} runs, as none can be opened" if seen else "no runs yet"
-        yield unknown(NAME, said) if seen else ok(NAME, said)
+        yield _nothing_of(seen) if seen else ok(NAME, "no runs yet")
         return
     sealed_to = {recipient.fingerprint for recipient in held.recipients}
     here = {identity.fingerprint for identity in held.identities}
     yield from _judged(found, sealed_to, here)
+
+
+def _nothing_of(seen: Sequence[RunSealed]) -> Check:
+    """Why no header could be read of runs that are there."""
+    strangers = [one.error for one in seen if isinstance(one.error, UntrustedWriterError)]
+    if len(strangers) < len(seen):
+        return unknown(NAME, f"of none of {_runs(len(seen))}, as none can be opened")
+    signed = "it is signed" if len(seen) == 1 else "all are signed"
+    return unknown(
+        NAME,
+        f"of none of {_runs(len(seen))}, as {signed} by somebody whose signatures are not believed here",
+        strangers[0].remedy,
+    )
 
 
 def _of(one: RunSealed) -> _Sealed:

@@ -16,6 +16,7 @@ from archiver.archive import Given, Options, Source, archive
 from archiver.config import Settings, config_home, load
 from archiver.doctor import Check, in_use, keys, room
 from archiver.setup import open_setup
+from archiver.sign import SigningKey
 
 from .conftest import Settle
 
@@ -108,6 +109,26 @@ def test_nobody_here_can_read(store: Path) -> None:
     (config_home() / "keys" / "identity.txt").unlink()
     (found,) = looked(settings(store, str(age.generate().recipient)))
     assert found.verdict == "unknown"
+
+
+def test_nobody_here_believes_who_signed(store: Path) -> None:
+    """The key opens all of it, so that nothing can be opened would be no answer."""
+    mine = str(own().recipient)
+    save(store, "one", mine)
+    (config_home() / "keys" / "signing.pem").unlink()
+    SigningKey.generate().save(config_home() / "keys" / "signing.pem")
+    (found,) = looked(settings(store, mine))
+    assert (found.verdict, found.text) == (
+        "unknown",
+        "of none of 1 run, as it is signed by somebody whose signatures are not believed here",
+    )
+    assert "writers" in (found.remedy or "")
+    save(store, "two", mine)
+    assert looked(settings(store, mine))[0].verdict == "ok"
+    (config_home() / "keys" / "signing.pem").unlink()
+    SigningKey.generate().save(config_home() / "keys" / "signing.pem")
+    (found,) = looked(settings(store, mine))
+    assert "of none of 2 runs, as all are signed by somebody" in found.text
 
 
 def test_each_recipient_is_proven_alone(store: Path, checked: Callable[..., dict[str, Check]]) -> None:
