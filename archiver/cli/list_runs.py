@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from archiver.catalog import Head
-    from archiver.model import Record
     from archiver.setup import Setup
-    from archiver.tagging.outlook import Outlook, Outlooks
+    from archiver.tagging.outlook import Outlooks
     from archiver.witnessed import Witnessed
 
 
@@ -57,6 +56,10 @@ def list_runs(
             metavar="VERSION",
         ),
     ] = None,
+    long: Annotated[
+        bool,
+        typer.Option("--long", help="Also the time of the state, the dialect and the objective of each run."),
+    ] = False,
     config: ConfigOption = None,
     store: StoreOption = None,
     identity: IdentityOption = None,
@@ -70,15 +73,18 @@ def list_runs(
 
     In a pipe each line has: run, number, saved at, outcome, task, stored bytes, credentials replaced, phase,
     note, expires on. The last says until when the newest checkpoint is there at least: a day, `held`,
-    `removed`, or `erased` where a writer has saved something under an erased run since. A run whose record
-    cannot be read is listed with its error, whatever is asked for; so is one of which the store has less than
-    was seen before, or nothing any more.
+    `removed`, or `erased` where a writer has saved something under an erased run since. With `--long` three
+    more follow: state of (when what was saved was so), dialect, objective. At a terminal the objective is
+    cut, and without `--long` it is there only where it has room.
+
+    A run whose record cannot be read is listed with its error, whatever is asked for; so is one of which the
+    store has less than was seen before, or nothing any more.
 
     `--schema '<2'` finds what has to be drained before a release stops reading a version: all records of all
     runs are read, and `archiver migrate` saves the newest checkpoint of a run anew.
     """
     from archiver import draining
-    from archiver.cli import output, problems
+    from archiver.cli import listed, output, problems
     from archiver.cli.program import described
     from archiver.cli.text import counted, since_when
     from archiver.tagging.outlook import Outlooks
@@ -87,13 +93,13 @@ def list_runs(
     _refuse_both(newest, schema)
     versions = None if schema is None else draining.versions(schema)
     setup = open_for("read", config, store, identity, writers)
-    found = _Found(as_json, Outlooks(setup) if schema is None else None)
+    found = _Found(as_json, long, Outlooks(setup) if schema is None else None)
     stopped = _collect(setup, newest, versions, lambda head: _wanted(head, task, outcome, start), found)
     if as_json:
         errors = [{"run": h.run, "seq": h.seq, **described(h.error)} for h in found.broken if h.error]
         output.document({"runs": found.shown(), "errors": errors, "stopped": stopped or None})
     else:
-        output.table(_COLUMNS, found.shown(), cut=("TASK", "PHASE", "NOTE"), middle=("RUN",))
+        listed.show(found.shown(), long=long)
         if output.tty() and not found.shown():
             output.line(_none(schema, filtered=start is not None or bool(task or outcome)))
     if stopped:
@@ -171,9 +177,10 @@ def _all(setup: Setup, versions: Callable[[int], bool] | None, witnessed: Witnes
 class _Found:
     """What is going to be shown, in as little memory as that takes: there may be very many runs."""
 
-    def __init__(self, as_json: bool, outlooks: Outlooks | None) -> None:
+    def __init__(self, as_json: bool, long: bool, outlooks: Outlooks | None) -> None:
         """Without `outlooks`, for checkpoints that are not the newest, nothing is said of their end."""
         self.as_json = as_json
+        self._long = long
         self._outlooks = outlooks
         self._rows: list[tuple[tuple[float, str], Any]] = []
         self.broken: list[Head] = []
@@ -188,7 +195,7 @@ class _Found:
 
     def add(self, head: Head) -> None:
         from archiver import jsonio
-        from archiver.cli import output
+        from archiver.cli import listed, output
         from archiver.newest import place
 
         if head.error is not None:
@@ -196,9 +203,9 @@ class _Found:
         self.away += bool(head.missing)
         outlook = self._outlooks.of(head.record) if self._outlooks and head.record is not None else None
         if not self.as_json:
-            self._rows.append((place(head), (*_row(head), _expires(outlook))))
+            self._rows.append((place(head), listed.row(head, outlook, long=self._long)))
         elif head.record is not None:
-            document = {**head.record.document(), **_kept(outlook)}
+            document = {**head.record.document(), **listed.kept(outlook)}
             self._rows.append((place(head), document if output.tty() else jsonio.held(document)))
 
     def shown(self) -> list[Any]:
@@ -213,9 +220,6 @@ def _none(schema: str | None, *, filtered: bool) -> str:
     return "No such runs." if filtered else "No runs."
 
 
-_COLUMNS = ("RUN", "NO", "SAVED (UTC)", "OUTCOME", "TASK", "STORED", "FOUND", "PHASE", "NOTE", "EXPIRES")
-
-
 def _wanted(head: Head, task: str | None, outcome: str | None, start: datetime | None) -> bool:
     record = head.record
     return (
@@ -226,60 +230,4 @@ def _wanted(head: Head, task: str | None, outcome: str | None, start: datetime |
             and (outcome is None or record.outcome == outcome)
             and (start is None or record.recorded_at >= start)
         )
-    )
-
-
-def _row(head: Head) -> tuple[Any, ...]:
-    if head.record is None:
-        return (head.run, head.seq, "", _wrong(head), "", "", "", "", "")
-    return _record_row(head.record, _wrong(head) if head.error is not None else head.record.outcome)
-
-
-def _expires(outlook: Outlook | None) -> str:
-    if outlook is None:
-        return ""
-    if outlook.erased:
-        return "erased"
-    if outlook.removed or outlook.held:
-        return "removed" if outlook.removed else "held"
-    return outlook.expires_on.date().isoformat() if outlook.expires_on else ""
-
-
-def _kept(outlook: Outlook | None) -> dict[str, Any]:
-    """The same as fields beside those of the record; `retention` is the class by now."""
-    from archiver.model import utc_text
-
-    if outlook is None:
-        return {}
-    end = utc_text(outlook.expires_on) if outlook.expires_on else None
-    known = {} if outlook.retention is None else {"retention": outlook.retention}
-    return {
-        **known,
-        "expires_on": end,
-        "held": outlook.held,
-        "removed": outlook.removed,
-        "erased": outlook.erased,
-    }
-
-
-def _wrong(head: Head) -> str:
-    return f"error: {type(head.error).__name__}"
-
-
-def _record_row(record: Record, outcome: str) -> tuple[Any, ...]:
-    from archiver.cli import output
-    from archiver.cli.text import moment, size
-    from archiver.model import utc_text
-
-    people = output.tty()
-    return (
-        record.run,
-        record.seq,
-        moment(record.recorded_at) if people else utc_text(record.recorded_at),
-        outcome,
-        "" if people and record.task == record.run else record.task,
-        size(record.sizes.stored) if people else record.sizes.stored,
-        (sum(record.findings.values()) or "") if people else sum(record.findings.values()),
-        record.phase,
-        record.note,
     )

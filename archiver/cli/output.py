@@ -82,12 +82,13 @@ def table(
     cut: Collection[str] = (),
     fold: Collection[str] = (),
     middle: Collection[str] = (),
+    spare: Collection[str] = (),
 ) -> None:
     """Rows as a table at a terminal, else tab-separated without a header.
 
     At a terminal, columns that are empty everywhere are left out. To fit, those in `cut` are cut and those in
     `fold` go over several lines; those in `middle`, ids that have to be copied whole, lose their middle only
-    where nothing else helps.
+    where nothing else helps. Those in `spare` are there only where there is room left for them.
     """
     if not tty():
         for cells in rows:
@@ -100,7 +101,7 @@ def table(
 
         shown = [[cells[at] for at in used] for cells in texts]
         with _hidden():
-            show([columns[at] for at in used], shown, cut, fold, middle)
+            show([columns[at] for at in used], shown, cut, fold, middle, spare)
 
 
 def facts(pairs: Sequence[tuple[str, object]]) -> None:

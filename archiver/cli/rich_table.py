@@ -19,6 +19,8 @@ _LEAST_MIDDLE = 13
 """Cells that an id keeps."""
 _LEAST_FOLDED = 30
 """Cells that a column keeps when it goes over several lines."""
+_LEAST_SPARE = 20
+"""Cells that are worth a column that is not needed."""
 _GAP = 2
 """Cells between columns, one of which the box draws."""
 
@@ -29,17 +31,27 @@ def show(
     cut: Collection[str],
     fold: Collection[str],
     middle: Collection[str] = (),
+    spare: Collection[str] = (),
 ) -> None:
     """Print harmless texts as a table; no columns but those named in `cut`, `fold` and `middle` get narrower.
 
     Those in `cut` first, then also below what reads well, then those in `middle`. A table that does not fit
-    even so is wider than the terminal.
+    even so is wider than the terminal. Those in `spare` are left out unless some of them fits beside all
+    others whole.
     """
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
     widths = [
         max(cell_len(text) for text in (column, *(cells[at] for cells in rows)))
         for at, column in enumerate(columns)
     ]
+    left = console.width - sum(widths[at] + _GAP for at, name in enumerate(columns) if name not in spare)
+    kept = [
+        at
+        for at, name in enumerate(columns)
+        if name not in spare or left >= min(widths[at], _LEAST_SPARE) + _GAP
+    ]
+    columns, widths = [columns[at] for at in kept], [widths[at] for at in kept]
+    rows = [[cells[at] for at in kept] for cells in rows]
     folded = dict.fromkeys(fold, _LEAST_FOLDED)
     for least in (
         dict.fromkeys(cut, _LEAST_CUT) | folded,

@@ -73,7 +73,7 @@ def _say_freshness(report: Report) -> None:
 
 def _facts(report: Report) -> Iterator[tuple[str, object]]:
     from archiver.cli import output
-    from archiver.cli.text import counted, counts, size
+    from archiver.cli.text import counted, counts, size, swept
     from archiver.deciding import said
 
     record = report.record
@@ -83,6 +83,7 @@ def _facts(report: Report) -> Iterator[tuple[str, object]]:
         *_undecided(report),
         *(("waits for a person", approval.question) for approval in record.plan.pending_approvals),
         ("task", record.task),
+        ("from", swept(record)),
         ("objective", record.objective),
         ("outcome", record.outcome),
         ("phase", record.phase),

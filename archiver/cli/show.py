@@ -113,7 +113,7 @@ _COLUMNS = ("NO", "KIND", "SAVED (UTC)", "OUTCOME", "TURN", "STORED", "PHASE", "
 
 def _facts(chain: Chain) -> list[tuple[str, object]]:
     from archiver.cli import output
-    from archiver.cli.text import counted, counts, number, size
+    from archiver.cli.text import counted, counts, number, size, swept
 
     record = chain.head.record
     spend, sizes = record.spend, record.sizes
@@ -123,6 +123,7 @@ def _facts(chain: Chain) -> list[tuple[str, object]]:
         ("run", record.run),
         ("task", record.task),
         ("user", record.user),
+        ("from", swept(_saved(chain))),
         ("objective", record.objective),
         ("outcome", record.outcome),
         ("phase", record.phase),
@@ -148,6 +149,12 @@ def _facts(chain: Chain) -> list[tuple[str, object]]:
         ("not sealed to", _missing(chain)),
         ("chain", f"{counted(len(chain.links), 'record')}, verified"),
     ]
+
+
+def _saved(chain: Chain) -> Record:
+    """The newest record that is no claim, where there is one."""
+    saved = (link.record for link in reversed(chain.links) if link.record.kind == "checkpoint")
+    return next(saved, chain.head.record)
 
 
 def _missing(chain: Chain) -> str:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from archiver.model import Record
+
 _MOST_BITS = 128
 _NOT_ASCII = re.compile(r"[^\x20-\x7e]")
 
@@ -75,6 +77,11 @@ def counts(findings: Mapping[str, int]) -> str:
     from archiver.rotation import by_rank
 
     return ", ".join(f"{rule} ({number(count)})" for rule, count in by_rank(findings))
+
+
+def swept(record: Record) -> str:
+    """Where a checkpoint came from that a sweep made of a finished run on disk; else nothing."""
+    return f"a sweep of {record.source.kind}" if record.source else ""
 
 
 def command(program: str, run: str, *options: str) -> str:
