@@ -16,7 +16,7 @@ from typing import Any, get_args
 from typer.main import get_command
 
 from archiver.cli.app import whole
-from archiver.config.loading import variable
+from archiver.config.explaining import variable
 from archiver.config.settings import Settings, leaves
 from archiver.config.values import duration_text, size_text
 
@@ -32,7 +32,8 @@ def cli() -> str:
         "",
         "Generated from the commands by `tests/generate_docs.py`; `archiver COMMAND --help` says the same.",
         "`restore` is also a program of its own. Both take `--install-completion`, after which the shell",
-        "completes commands and options.",
+        "completes commands and options: it writes to your shell's start file; `--show-completion` only",
+        "prints what would be written.",
         "",
         *_section("archiver", "##", program),
     ]
