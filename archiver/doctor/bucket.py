@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from archiver.doctor import lifecycle
 from archiver.doctor.check import Check, failure, ok, unknown, warning
@@ -20,7 +21,8 @@ def judge(bucket: Bucket, wanted: Wanted) -> Iterator[Check]:
     yield object_lock(bucket)
     yield encryption(bucket.encryption)
     yield public_access(bucket.public_access, bucket.policy_status)
-    yield from lifecycle_of(bucket.lifecycle, wanted)
+    unseen = bucket.versioning.value is None and not bucket.versioning.unsupported
+    yield from lifecycle_of(bucket.lifecycle, wanted, unseen=unseen)
 
 
 def is_versioned(bucket: Bucket) -> bool:
@@ -136,11 +138,27 @@ def public_access(block: Answer, policy: Answer) -> Check:
 _BLOCK = "block all four kinds (`aws s3api put-public-access-block`)"
 
 
-def lifecycle_of(answer: Answer, wanted: Wanted) -> list[Check]:
+def lifecycle_of(answer: Answer, wanted: Wanted, *, unseen: bool = False) -> list[Check]:
+    """`unseen` where it cannot be seen whether the bucket keeps versions: then only what holds either way is
+    said of the rules, and that the rest is not known.
+    """
     if answer.value is None and not answer.absent:
         return [_unseen(lifecycle.NAME, answer, "s3:GetLifecycleConfiguration")]
     found = answer.value or {}
-    return lifecycle.checks(found.get("Rules", []), wanted, found.get("Unknown", ()))
+
+    def checks(wanted: Wanted) -> list[Check]:
+        return lifecycle.checks(found.get("Rules", []), wanted, found.get("Unknown", ()))
+
+    if not unseen:
+        return checks(wanted)
+    with_versions, without = (checks(replace(wanted, versioned=one)) for one in (True, False))
+    certain = [check for check in with_versions if check.verdict != "ok" and check in without]
+    return [*certain, unknown(lifecycle.NAME, _EITHER, "allow s3:GetBucketVersioning")]
+
+
+_EITHER = (
+    "whether the rules are as they should be depends on whether the bucket keeps versions, which is unknown"
+)
 
 
 def _unseen(name: str, answer: Answer, right: str) -> Check:

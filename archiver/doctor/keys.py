@@ -185,7 +185,7 @@ def _kms(settings: Settings, held: Held) -> Iterator[Check]:
                 f"{recipient} seals, and does not open here: {error}",
                 "right for a writer that never reads; else allow kms:Decrypt, and name the key in keys.kms",
             )
-        elif _saves_nothing(held) and type(error) is KmsDeniedError:
+        elif _saves_nothing(settings, held) and type(error) is KmsDeniedError:
             yield unknown(
                 "kms",
                 f"{recipient} does not seal here, which is right for who saves nothing; whether it opens "
@@ -196,8 +196,10 @@ def _kms(settings: Settings, held: Held) -> Iterator[Check]:
             yield failed("kms", error)
 
 
-def _saves_nothing(held: Held) -> bool:
-    """Whether no signing key is here, and none is meant to be."""
+def _saves_nothing(settings: Settings, held: Held) -> bool:
+    """Whether no signing key is here, and none is meant to be; or it is that of a sweeper without sources."""
+    if settings.retention.sweeper and not (own_identities(held) or settings.sweep.sources):
+        return True
     return held.signing_key is None and not any(check.name == "signing key" for check in held.problems)
 
 

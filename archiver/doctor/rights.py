@@ -10,18 +10,22 @@ from archiver.doctor.check import Check, failure, ok, unknown, warning
 from archiver.errors import StoreDeniedError
 from archiver.store.probe.answer import Answer
 
-Role = Literal["writer", "create-only writer", "reader"]
+Role = Literal["writer", "create-only writer", "reader", "sweeper", "sweeper that archives"]
 Asked = Mapping[str, Answer | None]
 """By right; None where it was not asked."""
 
-_NEEDED: Mapping[Role, tuple[str, ...]] = {
-    "writer": ("s3:ListBucket", "s3:GetObject", "s3:PutObject", "s3:PutObjectTagging"),
-    "create-only writer": ("s3:ListBucket", "s3:PutObject", "s3:PutObjectTagging"),
-    "reader": ("s3:ListBucket", "s3:GetObject"),
-}
-
-
 READS, OPENS, RETAGS = "s3:GetObject", "kms:Decrypt", "s3:PutObjectTagging on what is there"
+_LISTS, _PUTS, _TAGS = "s3:ListBucket", "s3:PutObject", "s3:PutObjectTagging"
+
+_NEEDED: Mapping[Role, tuple[str, ...]] = {
+    "writer": (_LISTS, READS, _PUTS, _TAGS),
+    "create-only writer": (_LISTS, _PUTS, _TAGS),
+    "reader": (_LISTS, READS),
+    "sweeper": (_LISTS, READS, RETAGS),
+    "sweeper that archives": (_LISTS, READS, RETAGS, _PUTS, _TAGS),
+}
+SWEEPERS: tuple[Role, ...] = ("sweeper", "sweeper that archives")
+_SAVERS: tuple[Role, ...] = ("writer", "create-only writer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +34,14 @@ class Excess:
 
     right: str
     harm: str
-    roles: tuple[Role, ...] = ("writer", "create-only writer", "reader")
+    roles: tuple[Role, ...] = (*_SAVERS, "reader", *SWEEPERS)
 
 
 EXCESS = (
     Excess(READS, "read what lies there, though sealed", ("create-only writer",)),
     Excess(OPENS, "open what is sealed to KMS", ("create-only writer",)),
-    Excess("s3:PutObject", "put objects", ("reader",)),
-    Excess(RETAGS, "have what is kept long expire early"),
+    Excess(_PUTS, "put objects", ("reader", "sweeper")),
+    Excess(RETAGS, "have what is kept long expire early", (*_SAVERS, "reader")),
     Excess("s3:DeleteObject", "hide or remove objects"),
     Excess("s3:DeleteObjectVersion", "remove versions for good"),
     Excess("s3:BypassGovernanceRetention", "remove what Object Lock holds"),
@@ -46,15 +50,28 @@ EXCESS = (
 )
 
 
-def role_of(*, signs: bool, has_file: bool, reads: bool, opens: bool | None) -> Role:
+def role_of(
+    *,
+    signs: bool,
+    has_file: bool,
+    reads: bool,
+    opens: bool | None,
+    sweeps: bool = False,
+    archives: bool = False,
+) -> Role:
     """What this configuration is there for, by the keys that are here.
 
     A key of KMS that is sealed to can always be named as an identity too: where no identity lies in a file,
-    who may read and `opens` by KMS is meant to, and who may do one of both alone is not.
+    who may read and `opens` by KMS is meant to, and who may do one of both alone is not. Of those who change
+    classes (`sweeps`), who reads and opens all that it saves is a writer that does so besides; of the others,
+    who has a signing key `archives` where it has sources to sweep, or may put.
     """
+    writes = signs and (has_file or (reads and opens is True))
+    if sweeps and not writes:
+        return "sweeper that archives" if signs and archives else "sweeper"
     if not signs:
         return "reader"
-    return "writer" if has_file or (reads and opens is True) else "create-only writer"
+    return "writer" if writes else "create-only writer"
 
 
 def needed(role: Role, asked: Asked) -> Check:
@@ -89,8 +106,8 @@ def excess(role: Role, asked: Asked) -> list[Check]:
             warning(
                 name,
                 f"whoever steals these credentials, those of a {role}, can {harm}",
-                "take these rights from them (`terraform/` has a role for each task); only an administrator "
-                "or a sweeper needs them",
+                "take these rights from them (`terraform/` has a role for each task): an administrator needs "
+                "them, and a sweeper of them the change of classes",
             )
         )
     if has_not:

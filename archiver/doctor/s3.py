@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Generator, Iterator
 from datetime import datetime, timedelta
 from itertools import islice
@@ -14,7 +15,7 @@ from archiver.doctor import excess, keys, objects, rights, server, versions
 from archiver.doctor.check import Check, failed, ok, unknown, warning
 from archiver.doctor.keys import Held
 from archiver.errors import ArchiverError
-from archiver.layout import DOCTOR_PROBES, STORE
+from archiver.layout import DOCTOR_PROBES, STORE, bundle_name
 from archiver.lifecycle.rules import Wanted
 from archiver.model.record import RetentionClass
 from archiver.setup import fencing
@@ -101,14 +102,22 @@ class Examination:
 
     def _role(self) -> rights.Role:
         signs, has_file = self._held.signing_key is not None, bool(keys.own_identities(self._held))
+        sweeps = bool(self._settings.retention.sweeper)
         opens = None if has_file or not signs else keys.opens_by_kms(self._held, self._settings)
         if opens is not None:
             self._rights[rights.OPENS] = Answer(status=200 if opens else 403)
-        read = self._rights.get(rights.READS)
         role = rights.role_of(
-            signs=signs, has_file=has_file, reads=read is not None and read.done, opens=opens
+            signs=signs,
+            has_file=has_file,
+            reads=_is_done(self._rights.get(rights.READS)),
+            opens=opens,
+            sweeps=sweeps,
+            archives=bool(self._settings.sweep.sources) or _is_done(self._rights.get("s3:PutObject")),
         )
-        if self._settings.retention.sweeper:
+        if role in rights.SWEEPERS:  # it reads records and notes alone, and retags nothing but bundles
+            self._rights[rights.READS] = self._readable(STORE)
+            self._rights[rights.RETAGS] = asking.retag(self._s3, _no_bundle())
+        elif sweeps:
             self._rights.pop(rights.RETAGS, None)  # it is this machine that changes classes
         return role
 
@@ -204,6 +213,15 @@ class Examination:
                 "allow s3:AbortMultipartUpload, or let a rule of the bucket do it",
             )
         return ok(name, f"{count} older than a day were aborted")
+
+
+def _no_bundle() -> str:
+    """The name of a bundle that is not there: that is answered only to who may retag one."""
+    return bundle_name(DOCTOR_PROBES, 1, secrets.token_hex(8))
+
+
+def _is_done(answer: Answer | None) -> bool:
+    return answer is not None and answer.done
 
 
 def _shown(found: list[Unfinished], most: int = 3) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -212,6 +213,51 @@ def test_roles(signs: bool, has_file: bool, reads: bool, opens: bool | None, rol
 
 
 @pytest.mark.parametrize(
+    ("keys", "archives", "role"),
+    [
+        ({"signs": False, "has_file": False, "reads": True, "opens": None}, False, "sweeper"),
+        ({"signs": False, "has_file": True, "reads": True, "opens": None}, True, "sweeper"),
+        ({"signs": True, "has_file": False, "reads": False, "opens": None}, False, "sweeper"),
+        ({"signs": True, "has_file": False, "reads": False, "opens": False}, True, "sweeper that archives"),
+        ({"signs": True, "has_file": False, "reads": True, "opens": False}, True, "sweeper that archives"),
+        # Who reads and opens all that it saves is a writer, and its own sweeper.
+        ({"signs": True, "has_file": False, "reads": True, "opens": True}, True, "writer"),
+        ({"signs": True, "has_file": True, "reads": False, "opens": None}, False, "writer"),
+    ],
+)
+def test_roles_of_who_changes_classes(keys: dict[str, Any], archives: bool, role: str) -> None:
+    assert rights.role_of(**keys, sweeps=True, archives=archives) == role
+    assert not rights.role_of(**keys, archives=archives).startswith("sweeper")
+
+
+def test_what_a_sweeper_needs() -> None:
+    asked: dict[str, Answer | None] = {
+        "s3:ListBucket": done(),
+        rights.READS: done(),
+        rights.RETAGS: refused(404, "NoSuchKey"),  # of a bundle that is not there: it may
+        "s3:PutObject": DENIED,
+        "s3:PutObjectTagging": None,
+    }
+    assert rights.needed("sweeper", asked).verdict == "ok"
+    for right in ("s3:ListBucket", rights.READS, rights.RETAGS):
+        found = rights.needed("sweeper", {**asked, right: DENIED})
+        assert found.verdict == "failure"
+        assert f"a sweeper needs {right}, and" in found.text
+    archiving = rights.needed("sweeper that archives", asked)
+    assert archiving.verdict == "failure"
+    assert "s3:PutObject, and" in archiving.text
+    putting = {**asked, "s3:PutObject": done(), "s3:PutObjectTagging": done()}
+    assert rights.needed("sweeper that archives", putting).verdict == "ok"
+
+
+SWEEPS = (rights.READS, rights.OPENS, rights.RETAGS)
+NOBODY = (
+    *("s3:DeleteObject", "s3:DeleteObjectVersion", "s3:BypassGovernanceRetention"),
+    *("s3:PutLifecycleConfiguration", "s3:PutBucketPolicy"),
+)
+
+
+@pytest.mark.parametrize(
     ("role", "right", "too_many"),
     [
         ("reader", "s3:PutObject", True),
@@ -223,6 +269,10 @@ def test_roles(signs: bool, has_file: bool, reads: bool, opens: bool | None, rol
         ("create-only writer", rights.OPENS, True),
         ("writer", rights.OPENS, False),
         ("reader", rights.OPENS, False),
+        ("sweeper", "s3:PutObject", True),
+        ("sweeper that archives", "s3:PutObject", False),
+        *((role, right, False) for role in rights.SWEEPERS for right in SWEEPS),
+        *((role, right, True) for role in rights.SWEEPERS for right in NOBODY),
         *(
             (role, right, True)
             for role in ("reader", "writer", "create-only writer")
@@ -335,6 +385,27 @@ def test_rules_that_drifted() -> None:
     (strange,) = lifecycle.checks(own, wanted, ("AllVersionsExpiration",))
     assert strange.verdict == "warning"
     assert "AllVersionsExpiration" in strange.text
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("versioning", [DENIED, SILENCE, refused(500, "InternalError")])
+def test_rules_of_a_bucket_that_may_keep_versions(versioning: Answer, kept: bool) -> None:
+    """No rule is said to have drifted that only looks so because nobody knows whether there are versions."""
+    wanted = Wanted("p/", versioned=False, tag="t", days=DAYS)
+
+    def of(own: list[dict[str, Any]], versioning: Answer = versioning) -> list[Check]:
+        found = Bucket(DENIED, versioning, DENIED, DENIED, DENIED, DENIED, done(Rules=own))
+        return [check for check in bucket.judge(found, wanted) if check.name == "lifecycle"]
+
+    own = rules(replace(wanted, versioned=kept))
+    (check,) = of(own)
+    assert check.verdict == "unknown"
+    assert "s3:GetBucketVersioning" in (check.remedy or "")
+    # What is wrong either way is still said.
+    short = [{**one, "Expiration": {"Days": 9}} if one["ID"] == "archiver-live" else one for one in own]
+    assert [check.verdict for check in of(short)] == ["failure", "unknown"]
+    # A server that has no versions has none to be unsure of.
+    assert [one.verdict for one in of(rules(wanted), UNSUPPORTED)] == ["ok"]
 
 
 def test_config_errors_keep_their_code() -> None:

@@ -163,9 +163,25 @@ def test_kms_keys_that_are_of_no_use(
     kms_caller(ministack.make_user("kms:Decrypt", arn=other))
     found = checked(kms(other))["kms"]
     assert (found.verdict, found.exit_code) == ("failure", 6)
-    # Who has no signing key saves nothing, so it need not seal: as who restores, and who changes classes.
+    # A sweeper without sources signs and saves nothing, so it need not seal; one with sources has to.
+    identity, made = config_home() / "keys" / "identity.txt", kms(other)
+    named = {"recipients": made.keys.recipients, "kms_endpoint_url": ministack.endpoint}
+    asked = {"store": {"url": made.store.url}, "keys": named}
+
+    def sweeper(*sources: dict[str, str]) -> Check:
+        more = {"retention": {"sweeper": True}, "sweep": {"sources": sources}}
+        made = load(flags={**asked, **more}, without_file=True)
+        (found,) = [one for one in keys.examine(made, keys.hold(made), remote=True) if one.name == "kms"]
+        return found
+
+    assert sweeper().verdict == "failure"  # it has an identity, so it is a writer
+    identity.rename(identity.with_name("elsewhere"))
+    assert sweeper().verdict == "unknown"
+    assert sweeper({"kind": "codex"}).verdict == "failure"
+    # Who has no signing key saves nothing either: as who restores.
     (config_home() / "keys" / "signing.pem").unlink()
-    found = checked(kms(other))["kms"]
+    identity.with_name("elsewhere").rename(identity)
+    found = checked(made)["kms"]
     assert (found.verdict, found.exit_code) == ("unknown", 0)
 
 
