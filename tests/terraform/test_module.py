@@ -13,20 +13,44 @@ _DESCRIPTION = re.compile(r'^  description = "((?:[^"\\]|\\.)*)"$', re.MULTILINE
 
 
 def test_the_form() -> None:
-    done = subprocess.run(
-        [program(), "fmt", "-check", "-recursive", "-diff", MODULE], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    for where, text in ((MODULE, None), ("-", shown())):
+        done = subprocess.run(
+            [program(), "fmt", "-check", "-recursive", "-diff", where],
+            input=text,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_it_and_its_examples_are_valid(module: Terraform) -> None:
-    """All in one go: each start of the provider takes seconds of a processor."""
+    """All in one go, with what the README shows: each start of the provider takes seconds of a processor."""
     folder = module.folder / "examples"
+    (folder / "readme").mkdir()
+    (folder / "readme" / "main.tf").write_text(shown().replace("./modules/checkpoint-archiver", "../.."))
     (folder / "all.tf").write_text(_ALL.format(*(_given(folder / name) for name in ("minimal", "complete"))))
     Terraform(folder).init().run("validate")
 
 
+def shown() -> str:
+    """The `main.tf` of the README, with a recipient in the place of the one that is left out."""
+    (text,) = re.findall(r"^```hcl\n(.*?)^```", (MODULE / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    return str(text).replace("age1…", "age1" + "q" * 58)
+
+
+def test_the_readme_shows_all_that_its_steps_ask_for() -> None:
+    text = (MODULE / "README.md").read_text().split("## Usage\n")[1].split("\n## ")[0]
+    asked = set(re.findall(r"terraform output -(?:raw|json) (\w+)", text))
+    assert asked == {"archive_key_arn", "archiver_toml"}
+    assert asked | {"role_arns"} == set(re.findall(r'^output "(\w+)"', shown(), re.MULTILINE))
+    assert re.search(r'^provider "aws"', shown(), re.MULTILINE)
+
+
 _ALL = """
+module "readme" {{
+  source = "./readme"
+}}
+
 module "minimal" {{
   source = "./minimal"
   {}
