@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 import shutil
@@ -26,6 +27,7 @@ JOBS = {"archiver-sweep": "archiver", "archiver-retention": "sweeper"}
 """The role of the Terraform module that each CronJob has."""
 
 
+@functools.cache
 def documents(kind: str) -> dict[str, dict[str, Any]]:
     """The documents of that kind in cronjob.yaml, by name."""
     found = list(yaml.safe_load_all((FOLDER / "cronjob.yaml").read_text()))
