@@ -496,3 +496,10 @@ def test_a_closed_folder_is_an_error_and_no_bug(tmp_path: Path, monkeypatch: pyt
         load()
     with pytest.raises(UsageError, match="cannot be looked at: Permission denied"):
         load(tmp_path / "archiver.toml")
+
+
+def test_a_secret_key_among_emergency_keys_is_not_shown(tmp_path: Path) -> None:
+    secret = "AGE-SECRET-KEY-1" + "Q" * 58
+    with pytest.raises(ConfigError, match="a secret key is no recipient") as caught:
+        load(write(tmp_path / "a.toml", f"[keys]\nbreak_glass = ['{secret}']\n"))
+    assert secret not in f"{caught.value} {caught.value.remedy}"

@@ -21,14 +21,14 @@ _MOST_SHOWN = 200
 
 
 def show(rows: Sequence[Sequence[object]], *, long: bool) -> None:
-    """Print the rows; at a terminal the objective is also there without `long`, where it has room."""
+    """Print the rows; at a terminal the phase, and without `long` the objective, are there if they have room."""
     more = _LONG if long else (_OBJECTIVE,) if output.tty() else ()
     output.table(
         (*_COLUMNS, *more),
         rows,
         cut=("TASK", "PHASE", "NOTE", _OBJECTIVE),
         middle=("RUN",),
-        spare=() if long else (_OBJECTIVE,),
+        spare=() if long else ("PHASE", _OBJECTIVE),
     )
 
 

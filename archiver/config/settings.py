@@ -44,9 +44,8 @@ def _emergency(words: tuple[str, ...]) -> tuple[str, ...]:
     """Refuse what names no key: it would be loud for none, and nobody would know."""
     for word in words:
         if not _NAMED_KEY.fullmatch(word):
-            raise ValueError(
-                f"{word[:80]!r} is no recipient (age1…, or the ARN of a KMS key) and no fingerprint"
-            )
+            said = "a secret key" if word.upper().startswith("AGE-SECRET-KEY") else repr(word[:80])
+            raise ValueError(f"{said} is no recipient (age1…, or the ARN of a KMS key) and no fingerprint")
     return tuple(word if word.startswith("arn:") else word.lower() for word in words)
 
 
@@ -318,7 +317,7 @@ class SourceSettings(Frozen):
     """The folder to look in; unset for a harness: its own place."""
     match: str = "**"
     """Only paths below the folder that fit this pattern."""
-    idle: Duration | None = None
+    idle: Annotated[Duration, Field(gt=timedelta())] | None = None
     """How long a run of this source must be quiet; unset: `sweep.idle`."""
     task: str | None = None
     """Id of the task of its runs; unset: what they say, else the run's id."""
