@@ -16,7 +16,7 @@ import pytest
 from inside import command
 
 from archiver.errors import InputNotFoundError, RefusedError, UsageError
-from archiver.hooks import event, log
+from archiver.hooks import event, log, work
 from hooks.sessions import PROGRAM, Session, call, lines
 
 LOADED = """
@@ -81,6 +81,8 @@ def test_whatever_is_said_it_answers_nothing_and_writes_one_line(home: Path) -> 
     paths += [str(link), str(foreign), "/proc/self/mem", "/dev/zero", "~nobody/x.jsonl", "\ud800"]
     hostile = [
         b"null",
+        b"\xff\xfe",
+        b"[" * 200_000,
         b'{"hook_event_name": "Stop"',
         b'{"hook_event_name": ["Stop"]}',
         b'{"hook_event_name": "PreToolUse"}',
@@ -90,7 +92,7 @@ def test_whatever_is_said_it_answers_nothing_and_writes_one_line(home: Path) -> 
         with pytest.raises((UsageError, RefusedError, InputNotFoundError)) as refused:
             event.read(data, 0.0)
         assert not re.search("proc|zero|netrc|secret|passwd", str(refused.value))
-    called = [b"", b"\xff\xfe", b"[" * 200_000, b"x" * (8 << 20) + b"yz", hostile[-1]]
+    called = [b"", b"x" * (8 << 20) + b"yz", hostile[-1]]
     for data in called:
         done = call(data)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b""), data[:80]
@@ -109,7 +111,8 @@ def test_a_file_that_is_not_there_is_no_failure(session: Session) -> None:
 
 def test_words_and_a_configuration_that_are_wrong_are_lines(session: Session, home: Path) -> None:
     said = json.dumps(session.event("Stop")).encode()
-    for arguments in (["--bogus"], ["--config", str(home / "none.toml")], ["--config"]):
+    work.work(["--config"], said, 0.0)
+    for arguments in (["--bogus"], ["--config", str(home / "none.toml")]):
         done = call(said, *arguments)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert {line["error"] for line in lines(3)} == {"UsageError", "ConfigError"}
