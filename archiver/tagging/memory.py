@@ -12,7 +12,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,12 +54,18 @@ class Remembered:
 class Memory:
     """Safe to share between threads, and with other processes. Nothing that goes wrong with it is raised."""
 
-    def __init__(self, folder: Path | None, store: str) -> None:
-        """Without a folder nothing is remembered; `store` is the id of the store."""
+    def __init__(self, folder: Path | None, store: str, *, read_only: bool = False) -> None:
+        """Without a folder nothing is remembered; `store` is the id of the store.
+
+        With `read_only` a copy is used, and the file and all beside it stay as they are.
+        """
         self._lock = threading.Lock()
         self._file = None if folder is None else folder / f"{store}.sqlite"
         self._database: sqlite3.Connection | None = None
-        if self._file is not None:
+        if self._file is not None and read_only:
+            self._database = _copy(self._file)
+            self._file = None
+        elif self._file is not None:
             self._open(self._file)
 
     def close(self) -> None:
@@ -129,6 +135,20 @@ class Memory:
             with suppress(OSError):
                 self._file.replace(f"{self._file}{DAMAGED}")
                 Path(f"{self._file}-journal").unlink(missing_ok=True)
+
+
+def _copy(file: Path) -> sqlite3.Connection | None:
+    """The database in the memory of this process; None where it cannot be read as it is."""
+    held = sqlite3.connect(":memory:", check_same_thread=False)
+    try:
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as there:
+            _demand_own(there.execute("PRAGMA user_version").fetchone()[0])
+            there.backup(held)
+        held.execute(_BEFORE, ("",)).fetchone()
+    except sqlite3.Error:
+        held.close()
+        return None
+    return held
 
 
 def _is_away(error: Exception) -> bool:

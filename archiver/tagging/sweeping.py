@@ -52,7 +52,7 @@ def sweep(
     store's names, one for each run that was looked at; what keeps a run from being looked at is part of its
     answer. Raises the store's errors where they concern no single run.
     """
-    remembered = Memory(memory, setup.require_store_id())
+    remembered = Memory(memory, setup.require_store_id(), read_only=dry_run)
     try:
         yield from _swept(setup, remembered, dry_run, progress or Silent(), now)
     finally:

@@ -229,3 +229,19 @@ def test_what_was_seen_is_kept_when_nobody_wants_the_rest(
     left = [one.run for one in swept(setup, memory)]
     assert left
     assert set(left) <= set(runs[3:])
+
+
+def test_a_dry_run_leaves_the_memory_as_it_is(tmp_path: Path) -> None:
+    written = Memory(tmp_path, "s")
+    written.put([Remembered("run", "seen")])
+    written.close()
+    file = tmp_path / "s.sqlite"
+    os.utime(file, ns=(1, 1))
+    before = (file.read_bytes(), file.stat().st_mtime_ns, sorted(tmp_path.iterdir()))
+    reader = Memory(tmp_path, "s", read_only=True)
+    assert reader.of("run") == Remembered("run", "seen")
+    reader.put([Remembered("run", "other")])
+    reader.close()
+    assert (file.read_bytes(), file.stat().st_mtime_ns, sorted(tmp_path.iterdir())) == before
+    assert Memory(tmp_path / "none", "s", read_only=True).of("run") is None
+    assert not (tmp_path / "none").exists()
