@@ -21,7 +21,7 @@ _MOST_SHOWN = 200
 
 
 def show(rows: Sequence[Sequence[object]], *, long: bool) -> None:
-    """Print the rows; at a terminal the phase, and without `long` the objective, are there if they have room."""
+    """Print the rows; at a terminal phase, and without `long` objective, are there if they have room."""
     more = _LONG if long else (_OBJECTIVE,) if output.tty() else ()
     output.table(
         (*_COLUMNS, *more),
