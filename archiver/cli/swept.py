@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 FEW = 5
 """Things of one kind that are said one by one."""
-_COUNTS = ("found", "complete", "archived", "unchanged", "waiting", "refused", "failed")
 
 
 def summary(report: Report) -> None:
@@ -25,10 +24,11 @@ def summary(report: Report) -> None:
         if report.stopped:
             output.note("Ended before it was through: the next sweep goes on.")
         return
+    from archiver.sweep.report import COUNTS
+
     tallies = list(report.tallies.values())
     if tallies:
-        shown = ("archived" if not report.dry_run else "to archive", *_COUNTS[3:])
-        columns = ("SOURCE", *(name.upper() for name in (*_COUNTS[:2], *shown)))
+        columns = ("SOURCE", *(_column(name, report) for name in COUNTS))
         output.table(columns, [_cells(one) for one in tallies], fold=("SOURCE",))
     else:
         output.line("No source has any run.")
@@ -37,8 +37,14 @@ def summary(report: Report) -> None:
     output.line(_total(report))
 
 
+def _column(name: str, report: Report) -> str:
+    return "TO ARCHIVE" if report.dry_run and name == "archived" else name.replace("_", " ").upper()
+
+
 def _cells(tally: Tally) -> tuple[object, ...]:
-    return (tally.source, *(getattr(tally, name) for name in _COUNTS))
+    from archiver.sweep.report import COUNTS
+
+    return (tally.source, *(getattr(tally, name) for name in COUNTS))
 
 
 def _waiting(report: Report) -> None:
@@ -55,10 +61,10 @@ def _stored(report: Report) -> None:
     left = sum(one.left for one in report.delivered) + report.waiting_spool
     if delivered or left:
         output.line(f"Spool: {counted(delivered, 'object')} delivered, {number(left)} waiting.")
-    if report.sweeper:
+    if report.changes:
         verb = "would get" if report.dry_run else "got"
         output.line(f"Retention: {counted(report.changes, 'object')} {verb} another class.")
-    else:
+    elif not report.sweeper:
         output.line(
             "Retention: not by this machine (retention.sweeper): whoever has the role of the sweeper does it."
         )
@@ -87,6 +93,7 @@ def _total(report: Report) -> str:
 def document(report: Report) -> None:
     """One JSON document."""
     from archiver.cli.program import described
+    from archiver.sweep.report import COUNTS
 
     total = report.total()
     output.document(
@@ -94,10 +101,11 @@ def document(report: Report) -> None:
             "sweep": report.sweep or None,
             "dry_run": report.dry_run,
             "sources": [
-                {"source": one.source, **{name: getattr(one, name) for name in (*_COUNTS, "passed")}}
+                {"source": kind, "path": path, **{name: getattr(one, name) for name in COUNTS}}
                 for one in report.tallies.values()
+                for kind, _, path in (one.source.partition(" "),)
             ],
-            "total": {name: getattr(total, name) for name in (*_COUNTS, "passed")},
+            "total": {name: getattr(total, name) for name in COUNTS},
             "runs": [_run(row) for row in report.rows],
             "spool": {
                 "delivered": sum(one.delivered for one in report.delivered),
@@ -118,13 +126,13 @@ def document(report: Report) -> None:
 
 def _run(row: Row) -> dict[str, Any]:
     return {
-        "what": row.what,
+        "event": row.what,
         "run": row.run or None,
+        "source": row.kind,
+        "path": row.key,
         "seq": row.seq,
         "outcome": row.outcome or None,
-        "kind": row.kind,
-        "key": row.key,
         "why": row.why or None,
-        "bytes": row.size,
+        "bytes": row.size if row.what != "would-archive" else None,
         "seconds": round(row.seconds, 3),
     }

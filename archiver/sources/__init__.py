@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Ending", "FileStamp", "Found", "OpenFiles", "Source", "Unusable", "configured", "of_session"]
 
-_KINDS: Final[dict[Kind, type[ClaudeCode | Codex | Messages | Folder]]] = {
+Configured = ClaudeCode | Codex | Messages | Folder
+_KINDS: Final[dict[Kind, type[Configured]]] = {
     "claude-code": ClaudeCode,
     "codex": Codex,
     "messages": Messages,
@@ -27,7 +28,7 @@ _KINDS: Final[dict[Kind, type[ClaudeCode | Codex | Messages | Folder]]] = {
 }
 
 
-def configured(settings: Settings) -> tuple[Source, ...]:
+def configured(settings: Settings) -> tuple[Configured, ...]:
     """The sources of `[sweep]`; with none there: Claude Code and Codex, where they keep sessions."""
     sweep = settings.sweep
     if sweep.sources:
@@ -39,7 +40,7 @@ def configured(settings: Settings) -> tuple[Source, ...]:
     return tuple(place for place in harnesses if (gone := place.missing()) is None or gone.broken)
 
 
-def _source(source: SourceSettings, idle: timedelta) -> Source:
+def _source(source: SourceSettings, idle: timedelta) -> Configured:
     path = source.path or (places.codex_home() if source.kind == "codex" else places.claude_projects())
     return _KINDS[source.kind](
         source.kind, path, source.match, source.idle or idle, source.task, named=source.path is not None

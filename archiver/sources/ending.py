@@ -67,7 +67,8 @@ def _ending(found: Found, files: tuple[FileStamp, ...], now: datetime, opened: O
     quiet, ahead = _quiet(files, now)
     if quiet < found.idle:
         lies = ", as its time lies ahead of the clock" if ahead else ""
-        return Ending(False, None, f"written {_span(quiet)} ago{lies}")
+        left = _span(found.idle - quiet)
+        return Ending(False, None, f"written {_span(quiet)} ago{lies}; complete in {left} unless it goes on")
     running = found.outcome == "running"
     told = Told("crashed", f"{MANIFEST_NAME} says running") if running else _told(source)
     if told.outcome == "crashed" and found.kind == "claude-code" and quiet.total_seconds() < LONGEST_CALL:

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from archiver import jsonio
 from archiver.errors import ArchiverError
@@ -20,11 +21,18 @@ from archiver.model.run_manifest import MANIFEST_NAME, RUN_MANIFEST_FORMAT, RunM
 from archiver.safetext import one_line, shorten
 from archiver.sources.beneath import led_astray
 from archiver.sources.found import FileStamp, Found, Unusable
-from archiver.sources.listing import Entry, Walk
+from archiver.sources.listing import LET_IN, Entry, Walk
 from archiver.sources.place import Place, given
 from archiver.sources.session import files_of
 from archiver.transcripts.source import FileSource
 
+_FORMS: Final = {
+    "string_type": "a text",
+    "tuple_type": "a list of texts",
+    "model_type": "an object",
+    "string_unicode": "text",
+}
+_REMEDY: Final = f"correct its {MANIFEST_NAME}, or leave the folder out with `match` of the source"
 _LARGEST: Final = 1 << 20
 _SHOWN: Final = 200
 
@@ -64,9 +72,10 @@ class Folder(Place):
             files = self._files(folder, (*files_of(paths), file))
             yield self._found(folder, manifest, files, paths)
         except (_RefusedError, ArchiverError) as error:
-            yield Unusable(self.kind, str(folder), one_line(str(error)))
+            yield Unusable(self.kind, str(folder), one_line(str(error)), remedy=_REMEDY)
         except OSError as error:
-            yield Unusable(self.kind, str(folder), one_line(f"cannot be read: {error.strerror}"))
+            why = one_line(f"cannot be read: {error.strerror}")
+            yield Unusable(self.kind, str(folder), why, remedy=LET_IN)
 
     def _files(self, folder: Path, files: tuple[FileStamp, ...]) -> tuple[FileStamp, ...]:
         astray = led_astray(self.path, files)
@@ -97,7 +106,7 @@ def _read(path: Path) -> RunManifest:
     try:
         value = jsonio.loads(source.head(_LARGEST))
     except ValueError as error:
-        raise _RefusedError(f"its {MANIFEST_NAME} is no JSON") from error
+        raise _RefusedError(f"its {MANIFEST_NAME} is no JSON{_at(error)}") from error
     number = value.get("format") if isinstance(value, dict) else None
     if isinstance(number, int) and number > RUN_MANIFEST_FORMAT:
         raise _RefusedError(
@@ -109,9 +118,29 @@ def _read(path: Path) -> RunManifest:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "the document"
-        raise _RefusedError(
-            f"its {MANIFEST_NAME} is not valid: {shorten(where, 80)}: {first['msg']}"
-        ) from error
+        raise _RefusedError(f"its {MANIFEST_NAME} is not valid: {_meaning(first, where)}") from error
+
+
+def _at(error: ValueError) -> str:
+    line, column = getattr(error, "lineno", None), getattr(error, "colno", None)
+    return "" if line is None else f": line {line}, column {column}: {getattr(error, 'msg', '')}"
+
+
+def _meaning(error: ErrorDetails, where: str) -> str:
+    """What is wrong, in the words of JSON."""
+    named, kind = f"'{shorten(one_line(where), 80)}'" if error["loc"] else where, error["type"]
+    if kind == "extra_forbidden":
+        return f"there is no key {named}"
+    if kind == "missing":
+        return f"the key {named} is missing"
+    context = error.get("ctx", {})
+    if kind in ("string_too_short", "too_short"):
+        return f"{named} is empty"
+    if kind == "string_too_long":
+        return f"{named} has more than {context.get('max_length')} characters"
+    if kind == "literal_error":
+        return f"{named} is none of {context.get('expected')}"
+    return f"{named} is not {_FORMS.get(kind, 'what the guide says')}"
 
 
 def _shown(name: str) -> str:

@@ -63,6 +63,9 @@ class Unusable:
     """Plain words, without the path."""
     broken: bool = True
     """False for what is merely none of the runs that this source is for, and is passed over with a word."""
+    remedy: str = "mend or move it, or leave it out with `match` of the source"
+    root: bool = False
+    """Whether it is the folder of the source itself, so that none of its runs can be seen."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from archiver.safetext import one_line
 from archiver.sources.found import FileStamp, Kind, Unusable
 
 Entry = os.DirEntry[str]
+LET_IN: Final = "let the user of the sweep read it, or leave it out with `match` of the source"
 _GONE: Final = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 
 
@@ -65,9 +66,10 @@ def _of(path: Path, seen: os.stat_result) -> FileStamp | None:
     return FileStamp(path, seen.st_size, seen.st_mtime_ns, seen.st_ino, seen.st_dev)
 
 
-def unusable(kind: Kind, path: Path | str, error: OSError) -> Unusable:
+def unusable(kind: Kind, path: Path | str, error: OSError, *, root: bool = False) -> Unusable:
     """A folder or file that the system does not let be looked at."""
-    return Unusable(kind, os.fspath(path), one_line(f"cannot be looked at: {error.strerror or error}"))
+    why = one_line(f"cannot be looked at: {error.strerror or error}")
+    return Unusable(kind, os.fspath(path), why, remedy=LET_IN, root=root)
 
 
 class Walk:
@@ -85,7 +87,7 @@ class Walk:
             try:
                 found = entries(folder)
             except OSError as error:
-                yield unusable(self._kind, folder, error)
+                yield unusable(self._kind, folder, error, root=folder == self._root)
                 continue
             below = [Path(entry.path) for entry in found if is_folder(entry, follow=False)]
             waiting.extend(reversed(below))

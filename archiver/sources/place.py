@@ -25,6 +25,8 @@ class Place:
     task: str | None = None
     named: bool = True
     """False for the place of a harness that nobody named: it need not be there."""
+    configured: bool = True
+    """False where whoever calls the sweep has typed it."""
 
     def ending(self, found: Found, now: datetime, opened: OpenFiles) -> Ending:
         """Whether a run is complete and how it ended."""
@@ -40,15 +42,19 @@ class Place:
             if self.path.is_dir():
                 return None
         except OSError as error:
-            return unusable(self.kind, self.path, error)
-        return Unusable(self.kind, str(self.path), "there is no such folder", broken=self.named)
+            return unusable(self.kind, self.path, error, root=True)
+        remedy = "make it, or correct or remove this source in `sweep.sources`"
+        if not self.configured:
+            remedy = "name a folder that is there behind KIND="
+        why = "there is no such folder"
+        return Unusable(self.kind, str(self.path), why, broken=self.named, remedy=remedy, root=True)
 
     def entries(self, folder: Path, problems: list[Unusable]) -> list[Entry]:
         """What lies in a folder; one that cannot be listed is a problem and holds nothing."""
         try:
             return entries(folder)
         except OSError as error:
-            problems.append(unusable(self.kind, folder, error))
+            problems.append(unusable(self.kind, folder, error, root=folder == self.path))
             return []
 
     def stamp(self, entry: Entry, problems: list[Unusable], *, follow: bool) -> FileStamp | None:

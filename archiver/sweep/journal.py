@@ -1,6 +1,6 @@
 """What each sweep did, as JSON lines in a file of this machine: one an event, appended to.
 
-    {"at":…,"sweep":…,"event":"archived","run":…,"source":…,"seq":…,"bytes":…,"seconds":…,"error":null}
+    {"time":…,"sweep":…,"event":"archived","run":…,"source":"codex","path":…,"seq":…,"bytes":…,"error":null}
 
 Texts are free of credentials. Of a file of 64 MiB the name becomes `FILE.1`, in place of the one before it.
 """
@@ -21,7 +21,7 @@ from archiver.audit.cleaning import Clean
 from archiver.config import state_home
 from archiver.errors import StoreDeniedError, StoreError, StoreFullError
 from archiver.model import utc_text
-from archiver.sweep.state import make_folder
+from archiver.sweep.disk import make_folder
 
 if TYPE_CHECKING:
     from archiver.config import Settings
@@ -51,7 +51,7 @@ class Journal:
 
     def write(self, event: str, *, error: ArchiverError | None = None, **said: Any) -> None:
         """Append one line; `StoreFullError`, `StoreDeniedError` or `StoreError` where that cannot be done."""
-        document: dict[str, Any] = {"at": utc_text(datetime.now(UTC)), "sweep": self.sweep, "event": event}
+        document: dict[str, Any] = {"time": utc_text(datetime.now(UTC)), "sweep": self.sweep, "event": event}
         document |= self._clean.value(said)
         document["error"] = None if error is None else self._described(error)
         try:
@@ -63,6 +63,7 @@ class Journal:
         return {
             "type": type(error).__name__,
             "message": self._clean.text(str(error)),
+            "remedy": self._clean.text(error.remedy) if error.remedy else None,
             "exit_code": error.exit_code,
         }
 

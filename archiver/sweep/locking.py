@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from archiver.errors import StoreError, SweepRunningError
 from archiver.model import utc_text
-from archiver.sweep.state import folder, make_folder, translated
+from archiver.sweep.disk import make_folder, translated
+from archiver.sweep.state import folder
 
 if TYPE_CHECKING:
     from archiver.setup import Setup

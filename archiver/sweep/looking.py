@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from archiver import describe
 from archiver.catalog import Catalog
-from archiver.errors import ArchiverError, InputNotFoundError
+from archiver.errors import ArchiverError, DamagedError, InputNotFoundError, RefusedError
 from archiver.model import Outcome
 from archiver.redact import new_key
 from archiver.safetext import one_line
 from archiver.sources import Found, OpenFiles, Source, Unusable
-from archiver.sweep import bounded, content
+from archiver.sweep import belonging, bounded, content
 from archiver.sweep.report import Row, What
 from archiver.sweep.state import Known, State, key_of
 from archiver.transcripts.reader import read
@@ -69,7 +69,7 @@ class Look:
         """`world` is what else decided over runs that could not be saved."""
         self._clean = clean
         self._world = world
-        self._known = state.all()
+        self._known, self._names = state.all(), state.names
         self._now = now
         self._stop = stop
         self._seen: set[tuple[str, str]] = set()
@@ -96,6 +96,8 @@ class Look:
     def _one(self, name: str, source: Source, found: Found | Unusable) -> Task | Row:
         if isinstance(found, Unusable):
             return _unusable(name, found)
+        if found.kind not in belonging.HARNESSES:
+            self._names[key_of(found.key)] = found.key
         known = self._known.get((found.kind, key_of(found.key)))
         if known is not None:
             row = _settled(name, found, known) or _damaged(name, found, known, self._world)
@@ -106,14 +108,22 @@ class Look:
         except InputNotFoundError:
             return Row(name, found.kind, found.key, "waiting", "its files vanished while it was looked at")
         except ArchiverError as error:
-            return Row(name, found.kind, found.key, "failed", str(error), error=error)
+            return Row(
+                name, found.kind, found.key, "failed", str(error), error=of_files(error), of_files=True
+            )
         if not ending.complete or ending.outcome is None:
             return Row(name, found.kind, found.key, "waiting", ending.why, run=found.run_id or "")
         return Task(name, found, ending.outcome, ending.why, known)
 
 
-def foreseen(task: Task, setup: Setup) -> Row:
-    """What a sweep would do with it, and why; the store is read, and nothing is changed."""
+def of_files(error: ArchiverError) -> ArchiverError:
+    """The error as one of what lies on disk: it is no wrong call that every sweep has to end with."""
+    error.exit_code = DamagedError.exit_code
+    return error
+
+
+def foreseen(task: Task, setup: Setup, state: State) -> Row:
+    """What a sweep would do with it, and why; the store is read, and of `state` a copy is asked."""
     try:
         ref = content.reference(task.found, setup)
         run = task.found.run_id
@@ -126,6 +136,12 @@ def foreseen(task: Task, setup: Setup) -> Row:
     record = head.record if head is not None else None
     if record is not None and record.source == ref and record.outcome == task.outcome:
         return task.row("unchanged", "the store has it", run=run, seq=record.seq)
+    try:
+        if record is not None and record.source != ref:
+            belonging.demand_kind(task.found, run, record)
+        belonging.demand_own(task.found, run, state)
+    except RefusedError as error:
+        return task.row("refused", str(error), run=run, error=error)
     new = "is new" if head is None else f"has changed since number {head.seq}"
     return task.row("would-archive", f"{new}; {task.why}", run=run, seq=head.seq + 1 if head else 1)
 
@@ -135,7 +151,8 @@ def _settled(name: str, found: Found, known: Known) -> Row | None:
     if not known.stamp or known.stamp != content.stamp(found.files):
         return None
     if known.what == "archived" and known.outcome != "running":
-        return Row(name, found.kind, found.key, "unchanged", run=known.run, seq=known.seq)
+        run, seq, outcome = known.run, known.seq, known.outcome
+        return Row(name, found.kind, found.key, "unchanged", run=run, seq=seq, outcome=outcome)
     if known.what == "refused":
         return Row(name, found.kind, found.key, "refused", known.why, run=known.run)
     return None
@@ -145,14 +162,12 @@ def _damaged(name: str, found: Found, known: Known, world: str) -> Row | None:
     """What was wrong with files that are as they were, in a world that is."""
     if known.what != "failed" or known.stamp != content.stamp(found.files, world):
         return None
-    return Row(name, found.kind, found.key, "refused", known.why, run=known.run)
+    return Row(name, found.kind, found.key, "failed-before", known.why, run=known.run)
 
 
 def _unusable(name: str, found: Unusable) -> Row:
     if not found.broken:
         return Row(name, found.kind, found.key, "passed", found.why)
-    error = InputNotFoundError(
-        f"{one_line(found.key)}: {found.why}",
-        remedy="mend or move it, or leave it out with `match` of the source",
-    )
-    return Row(name, found.kind, found.key, "failed", found.why, error=error)
+    kind = InputNotFoundError if found.root else DamagedError
+    error = kind(f"{one_line(found.key)}: {found.why}", remedy=found.remedy)
+    return Row(name, found.kind, found.key, "failed", found.why, error=error, of_files=not found.root)

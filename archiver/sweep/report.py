@@ -6,12 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from archiver.errors import ArchiverError
+from archiver.errors import ArchiverError, RunErasedError
 from archiver.syncing import Delivered
 from archiver.tagging import Settled
 
-What = Literal["archived", "would-archive", "unchanged", "waiting", "refused", "failed", "passed"]
-"""`passed`: no run that this source is for. `would-archive`: of a dry run."""
+What = Literal[
+    "archived", "would-archive", "unchanged", "waiting", "refused", "failed", "failed-before", "passed"
+]
+"""`failed-before`: said by an earlier sweep, and nothing has changed since.
+`passed`: no run that this source is for. `would-archive`: of a dry run."""
+COUNTS: Final = (
+    *("found", "complete", "archived", "unchanged", "waiting", "refused", "failed"),
+    *("failed_before", "passed"),
+)
+"""What is counted of each source."""
 MAX_KEPT: Final = 1000
 """Problems that are kept to be said at the end; the log has all of them."""
 
@@ -39,10 +47,22 @@ class Row:
     error: ArchiverError | None = None
     """Of what failed or was refused now; not of what is remembered as refused."""
 
+    of_files: bool = False
+    """Whether what failed is what lies on disk, which is said once as long as it stays."""
+    again: bool = False
+    """Whether an earlier sweep said the same of it."""
+
     @property
     def touched(self) -> bool:
         """Whether anything came of it that was not so before."""
+        if self.what == "passed":
+            return not self.again
         return self.what in ("archived", "would-archive", "failed") or self.error is not None
+
+    @property
+    def told(self) -> bool:
+        """Whether a document tells of it."""
+        return self.touched or self.what in ("waiting", "failed-before")
 
 
 @dataclass(slots=True)
@@ -57,6 +77,7 @@ class Tally:
     waiting: int = 0
     refused: int = 0
     failed: int = 0
+    failed_before: int = 0
     passed: int = 0
 
     def add(self, row: Row) -> None:
@@ -69,7 +90,8 @@ class Tally:
         if row.what in ("archived", "would-archive"):
             self.archived += 1
         else:
-            setattr(self, row.what, getattr(self, row.what) + 1)
+            name = row.what.replace("-", "_")
+            setattr(self, name, getattr(self, name) + 1)
 
 
 @dataclass(slots=True)
@@ -118,24 +140,25 @@ class Report:
         """All sources together."""
         total = Tally("")
         for tally in self.tallies.values():
-            for name in ("found", "complete", "archived", "unchanged", "waiting", "refused", "failed"):
+            for name in COUNTS:
                 setattr(total, name, getattr(total, name) + getattr(tally, name))
-            total.passed += tally.passed
         return total
 
     def add(self, row: Row) -> Row:
         """Count one run; gives what may be said of it, which is free of credentials."""
         self.tallies.setdefault(row.source, Tally(row.source)).add(row)
-        if row.touched or self.dry_run or row.what == "waiting":
-            row = self._cleaned(row)
+        told = row.told or self.dry_run
+        row = self._cleaned(row) if told else row
         self.stored += row.size
-        if (row.touched or self.dry_run or row.what == "waiting") and len(self.rows) < MAX_ROWS:
+        if told and len(self.rows) < MAX_ROWS:
             self.rows.append(row)
         if row.what == "waiting" and len(self.waiting) < MAX_KEPT:
             self.waiting.append(row)
         self.warn(*(f"{row.run or row.key}: {warning}" for warning in row.warnings))
-        if row.error is not None:
-            self.fail(f"run {row.run}" if row.run else f"{row.kind} {row.key}", row.error)
+        if isinstance(row.error, RunErasedError):  # somebody's decision, and nothing that went wrong
+            self.warn(f"{row.error}; next: {row.error.remedy}")
+        elif row.error is not None:
+            self.fail(f"run {row.run}" if row.run else row.key, row.error)
         return row
 
     def fail(self, where: str, error: ArchiverError) -> None:

@@ -27,6 +27,7 @@ from archiver.errors import (
     LimitExceededError,
     MalformedTranscriptError,
     NotSerialisableError,
+    RefusedError,
     RunErasedError,
     StaleWriterError,
     StoreDeniedError,
@@ -36,7 +37,7 @@ from archiver.errors import (
 from archiver.model import Outcome, Record
 from archiver.position import Position
 from archiver.progress import Progress
-from archiver.sweep import content
+from archiver.sweep import belonging, content
 from archiver.sweep.remembering import Remembering, world
 from archiver.sweep.state import State, open_state
 
@@ -51,6 +52,7 @@ LOOK_BACK: Final = 64
 """Records before the newest in which the same content is looked for."""
 TRIES: Final = 3
 """How often a run is begun anew because its files, or its place in the store, changed meanwhile."""
+ERASED: Final = "its files are still there: remove them, or leave them out with `match` of the source"
 LASTING: Final = (MalformedTranscriptError, LimitExceededError, NotSerialisableError, InvalidDocumentError)
 """What files bring about that stay as they are."""
 
@@ -114,18 +116,6 @@ def save(
     return replace(saved, seconds=time.monotonic() - began)
 
 
-def is_blind(setup: Setup) -> bool:
-    """Whether nothing that is stored can be opened here: a role that only creates."""
-    return not setup.identities
-
-
-def _only(found: Found) -> frozenset[tuple[int, int]] | None:
-    """Where whoever writes the runs need not be who archives them, nothing is read but what was found."""
-    if found.kind not in ("folder", "messages"):
-        return None
-    return frozenset((one.device, one.inode) for one in found.files)
-
-
 @dataclass(slots=True)
 class _Saving:
     found: Found
@@ -139,7 +129,7 @@ class _Saving:
 
     def saved(self) -> Saved:
         """As often as files or place change meanwhile, but for a bounded number of times."""
-        self.memory.blind = is_blind(self.setup)
+        self.memory.blind = not self.setup.identities  # nothing can be opened: a role that only creates
         for attempt in range(TRIES):
             last = attempt == TRIES - 1
             files = content.look(self.found.files)
@@ -165,6 +155,8 @@ class _Saving:
     def ended(self, error: ArchiverError) -> Saved:
         """What is remembered and returned of an error; only what does not get better is remembered."""
         final = self.refused or isinstance(error, RunErasedError)
+        if isinstance(error, RunErasedError):
+            error.remedy = ERASED
         lasting = final and not isinstance(error, UntrustedWriterError)
         with suppress(ArchiverError):
             if lasting or isinstance(error, UnconfirmedError):
@@ -190,7 +182,7 @@ class _Saving:
                 self.memory.begin(place)
 
         done = archive(
-            Source(paths=self.found.paths, only=_only(self.found)),
+            Source(paths=self.found.paths, only=belonging.only(self.found)),
             self.setup,
             options=self._options(),
             progress=self.progress,
@@ -238,6 +230,12 @@ class _Saving:
 
     def _place(self, run: str) -> Position:
         self.memory.run = run
+        place = self._after(run)
+        if place.head is None:
+            self._demand_own(None)
+        return place
+
+    def _after(self, run: str) -> Position:
         if self.memory.blind:
             return self.memory.unread(run, self._remembered)
         try:
@@ -255,6 +253,7 @@ class _Saving:
     def _remembered(self, last: Record, sha256: str) -> None:
         if self._is_same(last, newest=True):
             raise _SameError(last, sha256)
+        self._demand_own(last)
 
     def _compare(self, catalog: Catalog, head: Entry) -> None:
         """`_SameError` if the newest checkpoint has this content, or one before that others came after.
@@ -263,17 +262,22 @@ class _Saving:
         """
         if self._is_same(head.record, newest=True):
             raise _SameError(head.record, head.sha256)
-        source = head.record.source
-        if (
-            self.memory.known is not None
-            and source is not None
-            and source.content == self.memory.known.content
-        ):
-            return  # it was saved from this very file, which has changed since
-        for seq in range(head.record.seq - 1, max(0, head.record.seq - 1 - LOOK_BACK), -1):
-            entry = catalog.read(head.record.run, seq)
-            if self._is_same(entry.record, newest=False):
-                raise _SameError(entry.record, entry.sha256)
+        source, known = head.record.source, self.memory.known
+        if known is None or source is None or source.content != known.content:
+            for seq in range(head.record.seq - 1, max(0, head.record.seq - 1 - LOOK_BACK), -1):
+                entry = catalog.read(head.record.run, seq)
+                if self._is_same(entry.record, newest=False):
+                    raise _SameError(entry.record, entry.sha256)
+        self._demand_own(head.record)
+
+    def _demand_own(self, last: Record | None) -> None:
+        try:
+            if last is not None:
+                belonging.demand_kind(self.found, self.memory.run, last)
+            belonging.demand_own(self.found, self.memory.run, self.memory.state)
+        except RefusedError:
+            self.refused = True
+            raise
 
     def _is_same(self, record: Record, *, newest: bool) -> bool:
         """Whether it holds this content, and this outcome or one that needs no other any more.

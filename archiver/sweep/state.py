@@ -9,13 +9,12 @@ that cannot read them has this memory alone.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -23,8 +22,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from archiver import jsonio
 from archiver.config import state_home
-from archiver.errors import ConfigError, NotSerialisableError, StoreDeniedError, StoreError, StoreFullError
+from archiver.errors import ConfigError, NotSerialisableError
 from archiver.model import Record
+from archiver.sweep.disk import make_folder, translated
 
 if TYPE_CHECKING:
     from archiver.config import Settings
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 FILE_NAME: Final = "state.db"
 VERSION: Final = 1
-_FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _PATIENCE: Final = 30.0
 """Seconds to wait for another process that writes to it."""
 _TABLES: Final = """
@@ -44,6 +43,10 @@ create table if not exists runs (
 create index if not exists by_run on runs (run);
 create table if not exists heads (
   run text primary key, seq integer not null, outcome text not null, at real not null
+) without rowid;
+create table if not exists owners (run text primary key, kind text not null, key blob not null) without rowid;
+create table if not exists said (
+  kind text not null, key blob not null, stamp text not null, primary key (kind, key)
 ) without rowid;
 """
 
@@ -111,18 +114,20 @@ class State:
         self.path = path
         self.anew = anew
         """What was wrong with the one before, if it had to be put aside."""
+        self.names: dict[bytes, str] = {}
+        """What runs that this sweep has found are called; it is not kept."""
         self._connection = connection
         self._lock = threading.Lock()
 
     def all(self) -> dict[tuple[str, bytes], Known]:
         """All that is remembered of sources."""
-        rows = self._do(f"select {', '.join(_COLUMNS)} from runs")  # noqa: S608 - names of this module
+        rows = self.do(f"select {', '.join(_COLUMNS)} from runs")  # noqa: S608 - names of this module
         return {(known.kind, known.key): known for known in (Known(*row) for row in rows)}
 
     def get(self, kind: str, key: bytes) -> Known | None:
         """What is remembered of that run of a source."""
         query = f"select {', '.join(_COLUMNS)} from runs where kind = ? and key = ?"  # noqa: S608 - as above
-        found = self._do(query, (kind, key))
+        found = self.do(query, (kind, key))
         return Known(*found[0]) if found else None
 
     def of_run(self, run: str) -> Known | None:
@@ -131,37 +136,36 @@ class State:
             f"select {', '.join(_COLUMNS)} from runs where run = ? "  # noqa: S608 - as above
             "order by seq desc, record is null limit 1"
         )
-        found = self._do(query, (run,))
+        found = self.do(query, (run,))
         return Known(*found[0]) if found else None
 
     def put(self, known: Known) -> None:
         """Remember this, in place of what was remembered of the same run of the source."""
         marks = ", ".join("?" * len(_COLUMNS))
         values = [getattr(known, name) for name in _COLUMNS]
-        self._do(f"insert or replace into runs ({', '.join(_COLUMNS)}) values ({marks})", values)  # noqa: S608
+        self.do(f"insert or replace into runs ({', '.join(_COLUMNS)}) values ({marks})", values)  # noqa: S608
 
     def heads(self) -> dict[str, Standing]:
         """The newest records that were seen."""
-        return {row[0]: Standing(*row) for row in self._do("select run, seq, outcome, at from heads")}
+        return {row[0]: Standing(*row) for row in self.do("select run, seq, outcome, at from heads")}
 
     def put_heads(self, heads: list[Standing]) -> None:
         """Remember the newest records of these runs."""
-        with self._using():
-            self._connection.executemany(
-                "insert or replace into heads values (?, ?, ?, ?)",
-                [(one.run, one.seq, one.outcome, one.at) for one in heads],
-            )
+        self.do_many(
+            "insert or replace into heads values (?, ?, ?, ?)",
+            [(one.run, one.seq, one.outcome, one.at) for one in heads],
+        )
 
     def drop_heads(self, runs: list[str]) -> None:
         """Forget runs that the store has no record of any more."""
-        with self._using():
-            self._connection.executemany("delete from heads where run = ?", [(run,) for run in runs])
+        self.do_many("delete from heads where run = ?", [(run,) for run in runs])
 
     def forget(self, run: str) -> int:
         """Forget all of a run; gives how many sources of it were remembered."""
         with self._using():
             count = self._connection.execute("delete from runs where run = ?", (run,)).rowcount
-            self._connection.execute("delete from heads where run = ?", (run,))
+            for table in ("heads", "owners"):
+                self._connection.execute(f"delete from {table} where run = ?", (run,))  # noqa: S608 - as above
         return count
 
     def close(self) -> None:
@@ -169,9 +173,15 @@ class State:
         with self._lock:
             self._connection.close()
 
-    def _do(self, query: str, values: Any = ()) -> list[Any]:
+    def do(self, query: str, values: Any = ()) -> list[Any]:
+        """The answer of the database; raises as `open_state`."""
         with self._using():
             return self._connection.execute(query, values).fetchall()
+
+    def do_many(self, query: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """The same query for each of these rows, all or none."""
+        with self._using():
+            self._connection.executemany(query, rows)
 
     @contextmanager
     def _using(self) -> Iterator[None]:
@@ -257,36 +267,3 @@ def _connected(path: Path) -> sqlite3.Connection:
 def _is_damage(error: sqlite3.OperationalError) -> bool:
     """A table of another shape; anything else that is not possible says nothing of the content."""
     return "no such column" in str(error) or "no column" in str(error)
-
-
-def make_folder(path: Path) -> None:
-    """Make a folder of this machine and its missing parents, mode 0700; raises as `open_state`."""
-    with translated(path):
-        missing = [one for one in (path, *path.parents) if not one.exists()]
-        for one in reversed(missing):
-            one.mkdir(mode=0o700, exist_ok=True)
-
-
-@contextmanager
-def translated(path: Path) -> Iterator[None]:
-    """Errors of the system and of the database as `open_state` raises them."""
-    text = f"what is kept of sweeps in {path} cannot be read or written"
-    other = "or name another folder with sweep.state"
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if "full" in str(error) or "disk I/O" in str(error):
-            raise StoreFullError(f"{text}: {error}", remedy=f"free disk space there, {other}") from error
-        raise StoreError(f"{text}: {error}", remedy=f"check who may write there, {other}") from error
-    except sqlite3.Error as error:
-        raise StoreError(
-            f"{text}: {error}", remedy=f"remove it; the next sweep makes it anew, {other}"
-        ) from error
-    except PermissionError as error:
-        raise StoreDeniedError(
-            f"{text}: {error.strerror}", remedy=f"check who may write there, {other}"
-        ) from error
-    except OSError as error:
-        full = error.errno in _FULL
-        kind, remedy = (StoreFullError, "free disk space") if full else (StoreError, "look at what lies")
-        raise kind(f"{text}: {error.strerror or error}", remedy=f"{remedy} there, {other}") from error

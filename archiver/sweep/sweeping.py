@@ -6,29 +6,28 @@ deliver what waits → find runs → which are new → which are complete → sa
 from __future__ import annotations
 
 import os
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, nullcontext, suppress
-from dataclasses import dataclass, field
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from archiver import syncing, tagging
 from archiver.audit.cleaning import Clean
-from archiver.errors import ArchiverError, StoreError, StoreUnreachableError
+from archiver.errors import ArchiverError, InputNotFoundError, StoreError, StoreUnreachableError
 from archiver.progress import Progress
 from archiver.setup import known_values
 from archiver.sweep import journal, looking, remembering, unfinished
+from archiver.sweep.before import Before
 from archiver.sweep.lanes import Lanes
 from archiver.sweep.locking import alone
 from archiver.sweep.looking import Task
 from archiver.sweep.report import Report, Row
-from archiver.sweep.saving import Saved, save
+from archiver.sweep.saving import LASTING, Saved, save
 from archiver.sweep.state import State, folder, open_state, read_state
 from archiver.sweep.together import together
 
@@ -66,6 +65,7 @@ class Sweep:
     progress: Progress | None = None
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     report: Report = field(default_factory=Report)
+    _before: Before | None = field(default=None, init=False)
 
     def __iter__(self) -> Iterator[Row]:
         """Each run of which something is to be said, as it is done; all of them in a dry run.
@@ -84,7 +84,7 @@ class Sweep:
                 self.report.warn(f"{state.anew}; what is in the store is looked up again, and stays")
             log = _Log(None if dry_run else self._journal(), self.report)
             self.report.sweep = log.sweep
-            places = [{"kind": one.kind, "path": os.fspath(one.path)} for one in self.sources]
+            places = [{"source": one.kind, "path": os.fspath(one.path)} for one in self.sources]
             log.write("begin", sources=places, pid=os.getpid())
             try:
                 self._deliver(log)
@@ -129,6 +129,7 @@ class Sweep:
     def _sources(self, state: State, log: _Log) -> Iterator[Row]:
         world = remembering.world(self.setup.settings, self.now())
         look = looking.Look(state, self.now, self.stop, self.report.clean, world)
+        self._before = before = Before(state)
         tasks: list[Task] = []
         for found in look.at(self.sources):
             if isinstance(found, Task):
@@ -137,8 +138,9 @@ class Sweep:
                 yield from self._said(found, log)
         if self.options.dry_run:
             for task in tasks:
-                yield from self._said(looking.foreseen(task, self.setup), log)
+                yield from self._said(looking.foreseen(task, self.setup, state), log)
             return
+        before.keep()
         if tasks:  # gathered once for all of them, not once a run
             self.setup.session.values = tuple(known_values(self.setup.settings))
         lanes = Lanes(
@@ -157,6 +159,7 @@ class Sweep:
         why = "the store is away" if away >= AWAY else _ENDED
         for task in chain.from_iterable(lanes.left):
             yield from self._said(task.row("waiting", why), log)
+        before.keep()
 
     def _save(self, task: Task, state: State) -> tuple[Task, Row]:
         if self.stop.is_set():
@@ -170,12 +173,18 @@ class Sweep:
         return task, _row(task, saved)
 
     def _said(self, row: Row, log: _Log) -> Iterator[Row]:
+        if (row.of_files or row.what == "passed") and self._before is not None:
+            again = self._before.said(row.kind, row.key, row.what, row.why)
+            if again and row.what == "failed":
+                row = replace(row, what="failed-before", error=None)
+            row = replace(row, again=again)
         row = self.report.add(row)
-        if row.what in ("archived", "failed") or row.error is not None:
+        if row.touched:
             log.write(
                 row.what,
                 run=row.run or None,
-                source=f"{row.kind} {row.key}",
+                source=row.kind,
+                path=row.key,
                 seq=row.seq,
                 outcome=row.outcome or None,
                 bytes=row.size,
@@ -192,17 +201,10 @@ class Sweep:
         self.report.sweeper = tagging.is_sweeper(self.setup)
         if not (self.options.retention and self.report.sweeper) or self.stop.is_set():
             return
-        with ExitStack() as held:
-            memory = folder(self.setup.settings, self.setup.require_store_id())
-            if self.options.dry_run:
-                memory = _copied(memory, Path(held.enter_context(TemporaryDirectory())))
-            self._retain(memory, state, log)
-
-    def _retain(self, memory: Path, state: State, log: _Log) -> None:
         try:
             for settled in tagging.sweep(
                 self.setup,
-                memory=memory,
+                memory=folder(self.setup.settings, self.setup.require_store_id()),
                 dry_run=self.options.dry_run,
                 progress=self.progress,
                 now=self.now(),
@@ -259,6 +261,8 @@ class _Log:
             waiting=total.waiting,
             refused=total.refused,
             failed=total.failed,
+            failed_before=total.failed_before,
+            passed=total.passed,
             delivered=sum(one.delivered for one in report.delivered),
             retagged=report.changes,
             bytes=report.stored,
@@ -268,22 +272,17 @@ class _Log:
         )
 
 
-def _copied(memory: Path, into: Path) -> Path:
-    """What is remembered of classes, for a dry run, which changes nothing: reading alone touches it."""
-    with suppress(OSError):  # what cannot be read is looked up in the store
-        for file in memory.glob("*.sqlite"):
-            shutil.copyfile(file, into / file.name)
-    return into
-
-
 def _row(task: Task, saved: Saved) -> Row:
+    error = saved.error
+    of_files = isinstance(error, (InputNotFoundError, *LASTING))
     return task.row(
         saved.what,
-        str(saved.error) if saved.error else task.why,
+        str(error) if error else task.why,
         run=saved.run,
         seq=saved.seq,
         size=saved.size,
         seconds=saved.seconds,
         warnings=saved.warnings,
-        error=saved.error,
+        error=looking.of_files(error) if of_files and error else error,
+        of_files=of_files,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from archiver.sources.agents import ids_in
+from archiver.sweep.belonging import HARNESSES
 from archiver.sweep.looking import Task
 
 
@@ -14,7 +15,13 @@ def together(tasks: Iterable[Task]) -> list[list[Task]]:
     for number, task in enumerate(tasks):
         run = _run(task)
         groups.setdefault(f"run {run}" if run is not None else f"task {number}", []).append(task)
-    return [sorted(group, key=lambda task: (task.found.written, task.size)) for group in groups.values()]
+    return [sorted(group, key=_turn) for group in groups.values()]
+
+
+def _turn(task: Task) -> tuple[str, object, int]:
+    """Of folders and messages one alone can be the run: the first by name, where none was before."""
+    found = task.found
+    return ("" if found.kind in HARNESSES else found.key), found.written, task.size
 
 
 def _run(task: Task) -> str | None:

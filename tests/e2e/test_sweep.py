@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -115,7 +116,7 @@ def test_without_its_memory_nothing_is_uploaded_again(setup: Setup, runs: Path, 
         path.write_bytes(b"\0" * 9000)
     else:
         state = open_state(replace(setup, settings=with_sources(setup.settings)))
-        state._do("pragma user_version = 99")
+        state.do("pragma user_version = 99")
         state.close()
     again = swept(setup, ("claude-code", runs))
     assert (again.total.unchanged, again.total.archived, again.report.exit_code) == (3, 0, 0), again
@@ -130,7 +131,102 @@ def test_one_bad_run_does_not_stop_the_others(setup: Setup, runs: Path, tmp_path
     written(own / "newer/archiver-run.json", json.dumps({"format": 2, "run": "y", "transcript": ["t"]}))
     done = swept(setup, ("folder", own), ("claude-code", runs))
     assert (done.total.archived, done.total.failed) == (1, 2)
-    assert done.report.exit_code == 2
+    assert done.report.exit_code == 4, "what is wrong with a run is no wrong call"
+    again = swept(setup, ("folder", own), ("claude-code", runs))
+    assert (again.total.failed, again.total.failed_before, again.report.exit_code) == (0, 2, 0)
+    assert [row.what for row in again.report.rows] == ["failed-before"] * 2
+    written(own / "bad/archiver-run.json", json.dumps({"format": 1, "run": "x", "transcript": ["../../y"]}))
+    changed = swept(setup, ("folder", own))
+    assert (changed.total.failed, changed.report.exit_code) == (1, 4)
+    gone = [swept(setup, ("folder", runs.parent / "nowhere")).report.exit_code for _ in range(2)]
+    assert gone == [2, 2], "a source that is not there counts each time"
+
+
+def test_what_is_passed_over_is_said_once(config: Path, setup: Setup, tmp_path: Path) -> None:
+    notes = written(tmp_path / "messages/notes.txt", "no transcript")
+    arguments = ("sweep", "--config", config, "--source", f"messages={tmp_path / 'messages'}")
+    first = inside.command(*arguments)
+    assert [(row[0], row[6], row[7]) for row in first.rows] == [("passed", str(notes), "it is no JSON")]
+    assert inside.command(*arguments).rows == []
+    assert "PASSED" in inside.command(*arguments, terminal=True, columns=200).out
+    written(notes, "other words")
+    assert [row[0] for row in inside.command(*arguments).rows] == ["passed"]
+
+
+def test_an_error_is_said_once_with_one_next_step(config: Path, setup: Setup, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    written(own / "archiver-run.json", '{"run": "x", "transcript": ["t"]}')
+    nowhere = tmp_path / "nowhere"
+    arguments = ("--source", f"folder={own}", "--source", f"codex={nowhere}")
+    bad = inside.command("sweep", "--config", config, *arguments)
+    assert bad.code == 4
+    manifest, first, missing, second = bad.err.splitlines()[-4:]
+    assert manifest.count(str(own)) == missing.count(str(nowhere)) == 1
+    assert "correct its archiver-run.json" in first
+    assert "behind KIND=" in second
+    assert inside.command("sweep", "--config", config, "--source", f"codes={own}").code == 2
+    done = inside.command("sweep", "--config", config, *arguments, "--json").json
+    assert {one["path"]: one["failed_before"] for one in done["sources"]} == {str(own): 1, str(nowhere): 0}
+    names = [(one["event"], one["source"], one["path"]) for one in done["runs"]]
+    assert names == [("failed-before", "folder", str(own)), ("failed", "codex", str(nowhere))]
+
+
+# --- whose run it is ---
+
+
+def own_run(folder: Path, run: str, text: str, **said: str) -> Path:
+    written(folder / "t.txt", text)
+    manifest = {"format": 1, "run": run, "transcript": ["t.txt"], "outcome": "succeeded", **said}
+    return written(folder / "archiver-run.json", json.dumps(manifest)).parent
+
+
+@pytest.mark.parametrize("blind", [False, True])
+def test_the_first_folder_that_was_archived_keeps_its_run(setup: Setup, tmp_path: Path, blind: bool) -> None:
+    own = tmp_path / "own"
+    setup = replace(setup, identities=()) if blind else setup
+    stranger, first = own_run(own / "b", "job", "stranger"), own_run(own / "a", "job", "first")
+    done = swept(setup, ("folder", own), retention=False)
+    assert [(row.what, row.key) for row in done.rows] == [
+        ("archived", str(first)),
+        ("refused", str(stranger)),
+    ]
+    ((_, error),) = done.report.errors
+    assert str(first) in str(error)
+    assert str(stranger) in str(error)
+    assert done.report.exit_code == 3
+    again = swept(setup, ("folder", own), retention=False)
+    assert (again.total.unchanged, again.total.refused, again.report.exit_code) == (1, 1, 0)
+    own_run(own / "0", "job", "another stranger")
+    own_run(own / "a", "job", "first, and more")
+    grown = swept(setup, ("folder", own), retention=False)
+    assert [(row.what, Path(row.key).name) for row in grown.rows] == [("refused", "0"), ("archived", "a")]
+
+
+@pytest.mark.parametrize("kind", ["by hand", "claude-code", "messages"])
+def test_a_folder_takes_over_no_run_of_another_kind(
+    setup: Setup, runs: Path, tmp_path: Path, note: Path, kind: str
+) -> None:
+    path = session(runs)
+    run = "by-hand" if kind == "by hand" else run_of(path)
+    if kind == "by hand":
+        archive(Source(paths=(note,)), setup, options=Options(given=Given(run_id=run, outcome="failed")))
+    else:
+        assert swept(setup, (kind, runs)).total.archived == 1
+    own_run(tmp_path / "own", run, "what a stranger says")
+    before = objects(setup)
+    for dry_run, code in ((True, 3), (False, 3), (False, 0)):
+        done = swept(setup, ("folder", tmp_path / "own"), dry_run=dry_run)
+        assert (done.total.refused, done.report.exit_code) == (1, code), done
+    assert objects(setup) == before
+
+
+def test_a_session_goes_on_with_what_was_saved_of_it_by_hand(setup: Setup, runs: Path, note: Path) -> None:
+    path, other = session(runs), session(runs, 2)
+    archive(Source(paths=(path,)), setup, options=Options(given=Given(run_id=run_of(path))))
+    archive(Source(paths=(note,)), setup, options=Options(given=Given(run_id=run_of(other))))
+    session(runs, turns=2)
+    done = swept(setup, ("claude-code", runs))
+    assert (done.of("archived"), done.of("refused")) == ([run_of(path)], [run_of(other)])
 
 
 def test_a_bug_in_one_run_is_said_and_the_others_go_on(
@@ -204,6 +300,9 @@ def test_one_sweep_at_a_time(config: Path, setup: Setup, runs: Path) -> None:
         assert (error["type"], error["pid"]) == ("SweepRunningError", os.getpid())
         assert error["since"] in error["message"]
         assert inside.command(*arguments, "--wait", "1s").code == 3
+        free = inside.command(*arguments, "--if-free")
+        assert (free.code, free.json["at_work"]["pid"]) == (0, os.getpid())
+        assert len(free.err.splitlines()) == 1
     done = inside.command(*arguments)
     assert (done.code, done.json["total"]["archived"]) == (0, 1)
     assert inside.command(*arguments, "--wait", "soon").code == 2
@@ -226,12 +325,14 @@ def test_what_a_sweep_says_and_logs(config: Path, setup: Setup, runs: Path, tmp_
     events = [json.loads(one) for one in lines]
     assert [one["event"] for one in events] == ["begin", "archived", "end"]
     assert len({one["sweep"] for one in events}) == 1
-    assert events[1]["run"] == run_of(path)
+    assert (events[1]["run"], events[1]["source"]) == (run_of(path), "claude-code")
+    assert all(one["time"].endswith("Z") for one in events)
     assert events[1]["bytes"] > 0
     assert password not in log.read_text()
     table = inside.command(*arguments, terminal=True)
     assert "UNCHANGED" in table.out
     assert "0 runs archived" in table.out
+    assert "0 objects" not in table.out
     assert len(log.read_text().splitlines()) == 6
 
 
@@ -322,10 +423,10 @@ def test_runs_that_nobody_goes_on_with_are_counted(setup: Setup, runs: Path, not
 def test_watching_ends_after_the_run_under_way(config: Path, setup: Setup, runs: Path) -> None:
     path = session(runs)
     program = "import sys; from archiver.cli import main; main()"
-    arguments = ("sweep", "--watch", "--config", str(config), "--source", f"claude-code={runs}")
+    arguments = ("sweep", "--watch", "--every", "1s", "--config", str(config))
+    arguments += ("--source", f"claude-code={runs}")
     watching = subprocess.Popen(
         [sys.executable, "-c", program, *arguments],
-        env={**os.environ, "ARCHIVER_SWEEP__EVERY": "1s"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -339,6 +440,19 @@ def test_watching_ends_after_the_run_under_way(config: Path, setup: Setup, runs:
     assert watching.returncode == 0, said
     assert "Ended." in said
     assert numbers(setup) == {run_of(path): [1], run_of(second): [1]}
+
+
+@pytest.mark.parametrize("idle", [True, False])
+def test_runs_under_way_are_spoken_of_only_if_there_are_any(
+    idle: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from archiver.cli.sweep import _ending
+
+    with _ending() as stop:
+        stop.idle = idle
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.wait(30)
+    assert ("under way" in capsys.readouterr().err) != idle
 
 
 # --- deaths and hosts ---

@@ -61,7 +61,7 @@ def test_names_and_ids_that_are_secrets_are_said_nowhere(
     archived = 0
     for more in (["--dry-run"], ["--dry-run", "--json"], [], ["--json"]):
         said = inside.command(*arguments, *more)
-        assert said.code == 2, said.err
+        assert said.code == (0 if more == ["--json"] else 4), said.err
         assert secret not in said.out + said.err, more
         assert "REDACTED" in said.out, more
         archived += said.out.count("archived\t")
@@ -105,7 +105,7 @@ def test_what_is_too_large_is_said_once_and_not_read_again(
     written(path, path.read_text() + json.dumps({"type": "user", "message": "a " * (9 << 20)}) + "\n")
     first = swept(setup, ("claude-code", runs))
     assert [type(error) for _, error in first.report.errors] == [LimitExceededError]
-    assert first.report.exit_code == 3
+    assert first.report.exit_code == 4
     from archiver.sweep import content
 
     def never(*_: object) -> None:
@@ -114,10 +114,15 @@ def test_what_is_too_large_is_said_once_and_not_read_again(
     with monkeypatch.context() as patched:
         patched.setattr(content, "reference", never)
         again = swept(setup, ("claude-code", runs))
-        assert (again.total.refused, again.total.failed, again.report.exit_code) == (1, 0, 0), again
+        assert (again.total.failed_before, again.total.failed, again.report.exit_code) == (1, 0, 0), again
     archive = setup.settings.archive.model_copy(update={"keep_turns": 3})
     changed = replace(setup, settings=setup.settings.model_copy(update={"archive": archive}))
-    assert swept(changed, ("claude-code", runs)).report.exit_code == 3, "the settings have changed"
+    reference, read = content.reference, list[str]()
+    with monkeypatch.context() as patched:
+        patched.setattr(content, "reference", lambda *given: read.append("again") or reference(*given))
+        tried = swept(changed, ("claude-code", runs))
+    assert read, "the settings have changed"
+    assert (tried.total.failed_before, tried.report.exit_code) == (1, 0), tried
     session(runs)
     assert swept(setup, ("claude-code", runs)).total.archived == 1
 
@@ -152,10 +157,11 @@ def test_an_erased_run_is_refused_once(config: Path, setup: Setup, runs: Path) -
     assert erased.code == 0, erased.err
     assert numbers(setup) == {}
     first = swept(setup, ("claude-code", runs))
-    assert (first.total.refused, first.report.exit_code) == (1, 9), first
+    assert (first.total.refused, first.report.exit_code) == (1, 0), first
+    assert [text for text in first.report.warnings if "its files are still there: remove them" in text]
     before = objects(setup)
     again = swept(setup, ("claude-code", runs))
-    assert (again.total.refused, again.report.exit_code) == (1, 0)
+    assert (again.total.refused, again.report.exit_code, again.report.warnings) == (1, 0, [])
     assert objects(setup) == before
     assert numbers(setup) == {}
 

@@ -352,7 +352,7 @@ def test_a_manifest_of_a_session_has_its_sub_agents(tmp_path: Path) -> None:
         ("pipe", "is no regular file"),
         ("bad\x1b[2Jname", "is not there"),
         ("x" * 300, "cannot be read: File name too long"),
-        ("\ud800", "unable to parse raw data as a unicode string"),
+        ("\ud800", "'transcript.1' is not text"),
     ],
 )
 def test_a_manifest_leads_nowhere_else(tmp_path: Path, name: str, why: str) -> None:
@@ -375,11 +375,11 @@ def test_a_manifest_leads_nowhere_else(tmp_path: Path, name: str, why: str) -> N
     ("text", "why"),
     [
         ('{"format": 2, "run": "r"}', "has format 2, and this release reads 1: update checkpoint-archiver"),
-        ('{"format": 1, "run": "r"}', "is not valid: transcript: Field required"),
-        ('{"format": 1, "run": "", "transcript": ["a"]}', "is not valid: run: "),
-        ('{"run": "r", "transcript": ["a"], "more": 1}', "is not valid: more: "),
-        ("[]", "is not valid: the document: "),
-        ("{", "is no JSON"),
+        ('{"format": 1, "run": "r"}', "is not valid: the key 'transcript' is missing"),
+        ('{"format": 1, "run": "", "transcript": ["a"]}', "is not valid: 'run' is empty"),
+        ('{"run": "r", "transcript": ["a"], "more": 1}', "is not valid: there is no key 'more'"),
+        ("[]", "is not valid: the document is not an object"),
+        ('{"run":\n "x",}', "is no JSON: line 2, column 6: "),
         (" " * (1 << 20) + "{}", "has 1048578 bytes, more than 1048576"),
     ],
 )
