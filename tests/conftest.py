@@ -17,6 +17,33 @@ from servers.seaweed import Seaweed
 
 from archiver.redact import Redactor, new_key
 
+FIRST = "terraform"
+"""The group of tests that share one application, which takes longest: one process begins with it."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Deal out together what shares a fixture of its module, and begin early with what takes longest.
+
+    With `--dist loadgroup` tests without a group are dealt out one by one, and two processes would make it.
+    """
+    for item in items:
+        if not _groups(item) and _shares(item):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))
+    items.sort(key=lambda item: FIRST not in _groups(item))
+
+
+def _groups(item: pytest.Item) -> set[str]:
+    return {mark.args[0] for mark in item.iter_markers("xdist_group")}
+
+
+def _shares(item: pytest.Item) -> bool:
+    """Whether it has a fixture that is made once for its class or module."""
+    if not isinstance(item, pytest.Function):
+        return False
+    made = item._fixtureinfo.name2fixturedefs.values()
+    return any(one[-1].scope in ("class", "module", "package") for one in made if one)
+
 
 @pytest.fixture(scope="session", autouse=True)
 def state_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
