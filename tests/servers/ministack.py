@@ -58,6 +58,7 @@ class Ministack:
         self.services = services
         self.root = root or Caller()
         self._port = 0
+        self._boto = boto3.session.Session()  # one for all clients: it reads the models of the services once
         self._clients: dict[tuple[str, Caller, str], Any] = {}
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -99,11 +100,14 @@ class Ministack:
         return self._clients[place]
 
     def _client(self, service: str, keys: Caller, region: str) -> Any:
-        session = boto3.session.Session(
-            aws_access_key_id=keys.access_key, aws_secret_access_key=keys.secret_key, region_name=region
+        return self._boto.client(
+            service,
+            region_name=region,
+            aws_access_key_id=keys.access_key,
+            aws_secret_access_key=keys.secret_key,
+            endpoint_url=self.endpoint,
+            config=Config(retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=10),
         )
-        once = Config(retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=10)
-        return session.client(service, endpoint_url=self.endpoint, config=once)
 
     def make_key(self, region: str = REGION, **settings: Any) -> str:
         """The ARN of a new key, `settings` as `create_key` takes them."""

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -88,12 +89,8 @@ class Applied:
     def client(self, service: str, environment: dict[str, str] | None = None) -> Any:
         """A plain boto3 client, of the root unless another's environment is given."""
         keys = self.environment if environment is None else environment
-        return boto3.session.Session(
-            aws_access_key_id=keys["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=keys["AWS_SECRET_ACCESS_KEY"],
-            aws_session_token=keys.get("AWS_SESSION_TOKEN"),
-            region_name=REGION,
-        ).client(service, endpoint_url=self.endpoint, config=Config(retries={"total_max_attempts": 1}))
+        names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+        return _client(service, self.endpoint, *(keys.get(name) for name in names))
 
     def user(self, name: str) -> dict[str, str]:
         """The environment of a user as such, before it becomes a role."""
@@ -110,6 +107,24 @@ class Applied:
             "AWS_SECRET_ACCESS_KEY": got["SecretAccessKey"],
             "AWS_SESSION_TOKEN": got["SessionToken"],
         }
+
+
+@cache
+def _boto() -> Any:
+    """One for all clients: it reads the models of the services, which takes a second, once."""
+    return boto3.session.Session(region_name=REGION)
+
+
+@cache
+def _client(service: str, endpoint: str, key: str, secret: str, token: str | None) -> Any:
+    return _boto().client(
+        service,
+        aws_access_key_id=key,
+        aws_secret_access_key=secret,
+        aws_session_token=token,
+        endpoint_url=endpoint,
+        config=Config(retries={"total_max_attempts": 1}),
+    )
 
 
 @contextmanager
@@ -186,7 +201,7 @@ def _apply(folder: Path, done: Path) -> Ministack:
         }
         (example / "terraform.tfvars.json").write_text(json.dumps(given))
         tool = Terraform(example, server.environment()).init()
-        tool.run("apply", "-auto-approve", "-input=false", _EMULATED.format(endpoint))
+        tool.run("apply", "-auto-approve", "-input=false", "-parallelism=20", _EMULATED.format(endpoint))
         state = json.loads(
             (example / "terraform.tfstate").read_text()
         )  # without another start of the program
@@ -241,7 +256,9 @@ def _set_up(applied: Applied, place: Path) -> None:
 def _destroy(applied: Applied) -> None:
     """Nothing stays: neither in the state nor, but for keys that wait for their deletion, in the account."""
     tool = applied.terraform
-    tool.run("destroy", "-auto-approve", "-input=false", "-refresh=false", applied.emulated)
+    tool.run(
+        "destroy", "-auto-approve", "-input=false", "-refresh=false", "-parallelism=20", applied.emulated
+    )
     assert json.loads((Path(applied.folder) / "terraform.tfstate").read_text())["resources"] == []
     assert applied.client("s3").list_buckets()["Buckets"] == []
     assert applied.client("iam").list_roles()["Roles"] == []

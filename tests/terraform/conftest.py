@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -78,13 +79,19 @@ def become(
     return caller
 
 
+@pytest.fixture(scope="session")
+def sessions(applied: Applied) -> Callable[[str], dict[str, str]]:
+    """The environment of one session of each role, for all tests."""
+    return cache(applied.session)
+
+
 @pytest.fixture
-def s3(applied: Applied) -> Callable[[str], Any]:
+def s3(applied: Applied, sessions: Callable[[str], dict[str, str]]) -> Callable[[str], Any]:
     """The S3 client of a role."""
-    return lambda role: applied.client("s3", applied.session(role))
+    return lambda role: applied.client("s3", sessions(role))
 
 
 @pytest.fixture
-def kms(applied: Applied) -> Callable[[str], Any]:
+def kms(applied: Applied, sessions: Callable[[str], dict[str, str]]) -> Callable[[str], Any]:
     """The KMS client of a role."""
-    return lambda role: applied.client("kms", applied.session(role))
+    return lambda role: applied.client("kms", sessions(role))

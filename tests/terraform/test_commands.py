@@ -15,12 +15,17 @@ from archiver.sign import SigningKey
 from terraform.applied import Applied
 from terraform.plan import ROLES
 
+pytestmark = pytest.mark.xdist_group("terraform")  # who shares what is applied is one process
 Machine = Callable[[str], Path]
 
 
 @pytest.fixture
 def machine(
-    applied: Applied, become: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    applied: Applied,
+    sessions: Callable[[str], dict[str, str]],
+    become: Callable[..., None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Machine:
     """Makes this process a machine with that role: its credentials, its configuration, and no identity.
 
@@ -38,7 +43,7 @@ def machine(
     writers.chmod(0o600)
 
     def be(role: str) -> Path:
-        become(applied.session(role))
+        become(sessions(role))
         monkeypatch.setenv("ARCHIVER_KEYS__SIGNING_KEY", str(signing))
         monkeypatch.setenv("ARCHIVER_KEYS__WRITERS", str(writers))
         config = tmp_path / f"{role}.toml"

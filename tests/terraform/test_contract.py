@@ -17,13 +17,17 @@ from archiver.aws.options import AwsOptions
 from archiver.store import ObjectStore, S3Options, open_store
 from terraform.applied import Applied
 
+pytestmark = pytest.mark.xdist_group("terraform")  # who shares what is applied is one process
+
 
 class TestAppliedBucket(S3Contract):
     """Below the store's prefix, each test in a place of its own."""
 
     @pytest.fixture
-    def fresh(self, applied: Applied, become: Callable[..., None]) -> Callable[[], ObjectStore]:
-        become(applied.session("administrator"))
+    def fresh(
+        self, applied: Applied, sessions: Callable[[str], dict[str, str]], become: Callable[..., None]
+    ) -> Callable[[], ObjectStore]:
+        become(sessions("administrator"))
         numbers = iter(range(10**6))
         place = f"{applied.url}/contract/{secrets.token_hex(6)}"
         aws = AwsOptions(region="eu-central-1", endpoint_url=applied.endpoint)

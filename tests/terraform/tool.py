@@ -73,6 +73,7 @@ class Terraform:
             timeout=within,
             env=own
             | {"CHECKPOINT_DISABLE": "1", "TF_CLI_CONFIG_FILE": os.devnull, "TF_IN_AUTOMATION": "1"}
+            | {"GOGC": "400"}  # each start of the provider reads its schema: less is collected meanwhile
             | self.environment,
         )
         assert done.returncode in codes, done.stdout[-3000:] + done.stderr[-5000:]
