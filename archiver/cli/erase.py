@@ -20,6 +20,7 @@ from archiver.cli.options import (
 
 if TYPE_CHECKING:
     from archiver.removing import Erased
+    from archiver.removing.unreached import Unreached
     from archiver.setup import Setup
 
 
@@ -41,26 +42,47 @@ def erase(
 
     Puts a signed tombstone, then removes every version of bundles, effects, audit, hints, notes and records,
     and what this machine remembers of the run. Then says what it cannot reach: locked versions, replicas,
-    spools of other machines, exports, restored copies. A run on hold is refused. Its id cannot be used again.
+    spools of other machines, exports, restored copies, the files that a sweep made it of. A run on hold is
+    refused. Its id cannot be used again.
     Needs an administrator's signing key. It can be interrupted at any point and run again.
 
     In a pipe the first line has: run, objects, versions and markers, bytes; then a line for each thing that
-    is not reached: kind, name, what is known of it. Exits 3 where a version could not be removed.
+    is not reached: kind, name, what is known of it. Those come with --dry-run too, after the objects. Exits 3
+    where a version could not be removed.
     """
     from archiver import removing
     from archiver.cli import removed
     from archiver.cli.progress import counted
+    from archiver.removing.unreached import beforehand
 
     setup = open_for("read", config, store, identity, writers, signing_key)
     found = removed.looked(run, setup, "erase")
-    if not removed.agreed(found, "erase", dry_run=dry_run, yes=yes, as_json=as_json):
+    files = _files(run, setup)
+
+    def left() -> tuple[Unreached, ...]:
+        return (*files, *beforehand(run, setup))
+
+    if not removed.agreed(found, "erase", dry_run=dry_run, yes=yes, as_json=as_json, left=left):
         return
     with counted("objects erased", as_json) as tick:
         done = removing.erase(run, setup, reason=reason, tick=tick)
-    done = _with_sweeps(done, setup)
+    done = _with_sweeps(replace(done, unreached=(*done.unreached, *files)), setup)
     _say(done, as_json)
     if any(one.kind == "version" for one in done.unreached):
         raise typer.Exit(3)
+
+
+def _files(run: str, setup: Setup) -> tuple[Unreached, ...]:
+    """The files on this machine that sweeps made the run of."""
+    from archiver.removing.unreached import Unreached
+    from archiver.sweep.whence import whence
+
+    there = "the run was made of it, and it stays: remove it if it is to be gone"
+    gone = "the run was made of one at a place that no source of this configuration has: look for it"
+    return tuple(
+        Unreached("source", path or f"files of {kind}", there if path else gone)
+        for kind, path in whence(run, setup)
+    )
 
 
 def _with_sweeps(done: Erased, setup: Setup) -> Erased:
@@ -80,7 +102,6 @@ def _say(done: Erased, as_json: bool) -> None:
     from archiver.cli.text import counted, size
 
     removed.warn(done.warnings)
-    left = [(one.kind, one.name, one.said) for one in done.unreached]
     if as_json:
         output.document(
             {
@@ -91,7 +112,7 @@ def _say(done: Erased, as_json: bool) -> None:
                 "versions": done.versions,
                 "bytes": done.bytes,
                 "local": list(done.local),
-                "unreached": [{"kind": kind, "name": name, "said": said} for kind, name, said in left],
+                "unreached": removed.as_data(done.unreached),
             }
         )
         return
@@ -101,5 +122,4 @@ def _say(done: Erased, as_json: bool) -> None:
         output.line(f"Run {done.run}: {counted(done.objects, 'object')} erased ({size(done.bytes)}).")
         for one in done.local:
             output.line(f"Removed from this machine: {one}.")
-        output.heading("Not reached")
-    output.table(("KIND", "NAME", "WHAT IS KNOWN"), left, fold=("NAME", "WHAT IS KNOWN"))
+    removed.not_reached(done.unreached)

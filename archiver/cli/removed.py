@@ -12,10 +12,11 @@ from archiver.cli.options import interactive
 from archiver.errors import RefusedError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from archiver.removing import Found
     from archiver.removing.planning import What
+    from archiver.removing.unreached import Unreached
     from archiver.setup import Setup
 
 _GOES = {
@@ -32,12 +33,23 @@ def looked(run: str, setup: Setup, what: What) -> Found:
     return removing.look(run, setup, what, datetime.now(UTC))
 
 
-def agreed(found: Found, what: What, *, dry_run: bool, yes: bool, as_json: bool) -> bool:
-    """Whether it shall be done; of a dry run, which says what there is, it shall not."""
+def agreed(
+    found: Found,
+    what: What,
+    *,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+    left: Callable[[], Sequence[Unreached]] | None = None,
+) -> bool:
+    """Whether it shall be done; of a dry run, which says what there is, it shall not.
+
+    `left` tells what cannot be reached, so that it is seen before anything is done.
+    """
     from archiver.cli.text import counted, size
 
     if dry_run:
-        _show(found, as_json)
+        _show(found, as_json, left)
         return False
     if found.goes_on and not yes:
         raise RefusedError(
@@ -51,7 +63,7 @@ def agreed(found: Found, what: What, *, dry_run: bool, yes: bool, as_json: bool)
             "removing has to be confirmed, and nobody is here to be asked",
             remedy="look at it with --dry-run, then run it with --yes",
         )
-    _show(found, as_json=False)
+    _show(found, False, left)
     objects = f"{counted(found.objects, 'object')} ({size(found.bytes)})"
     output.line(_GOES[what])
     if typer.confirm(f"Remove {objects} of run {found.run}?", err=True):
@@ -66,7 +78,19 @@ def warn(warnings: Iterable[str]) -> None:
         output.problem("warning", one, None, style="1;33")
 
 
-def _show(found: Found, as_json: bool) -> None:
+def as_data(left: Iterable[Unreached]) -> list[dict[str, str]]:
+    """What is not reached, for a document."""
+    return [{"kind": one.kind, "name": one.name, "said": one.said} for one in left]
+
+
+def not_reached(left: Iterable[Unreached]) -> None:
+    """The same as a table."""
+    output.heading("Not reached")
+    rows = [(one.kind, one.name, one.said) for one in left]
+    output.table(("KIND", "NAME", "WHAT IS KNOWN"), rows, fold=("NAME", "WHAT IS KNOWN"))
+
+
+def _show(found: Found, as_json: bool, left: Callable[[], Sequence[Unreached]] | None) -> None:
     from archiver.cli.text import counted, size
 
     warn(found.warnings)
@@ -82,6 +106,7 @@ def _show(found: Found, as_json: bool) -> None:
                 "bytes": found.bytes,
                 "goes_on": found.goes_on or None,
                 "names": sorted({item.name for item in found.items if not item.deleted}),
+                **({"unreached": as_data(left())} if left is not None else {}),
             }
         )
         return
@@ -94,3 +119,5 @@ def _show(found: Found, as_json: bool) -> None:
     if output.tty():
         versions = f", {counted(found.versions, 'version')}" if found.versions != found.objects else ""
         output.line(f"{counted(found.objects, 'object')}{versions}, {size(found.bytes)}.")
+    if left is not None:
+        not_reached(left())

@@ -24,9 +24,9 @@ _LEFT = ("export", "restore")
 class Unreached:
     """Something that may hold the run, or parts of it, and that is not removed from here."""
 
-    kind: Literal["version", "replica", "spool", "export", "restore", "copy"]
+    kind: Literal["version", "replica", "spool", "export", "restore", "copy", "source"]
     name: str
-    """The version, the bucket, the writer, or when it was made."""
+    """The version, the bucket, the writer, the file, or when it was made."""
     said: str
 
 

@@ -150,11 +150,20 @@ def test_a_run_that_was_written_in_the_future_waits(setup: Setup, runs: Path) ->
     assert "ahead of the clock" in done.report.waiting[0].why
 
 
-def test_an_erased_run_is_refused_once(config: Path, setup: Setup, runs: Path) -> None:
+def test_an_erased_run_is_refused_once(
+    config: Path, setup: Setup, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = session(runs)
     swept(setup, ("claude-code", runs))
-    erased = inside.command("erase", run_of(path), "--config", config, "--yes", "--reason", "asked for")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(runs.parent))
+    erase = ("erase", run_of(path), "--config", config)
+    dry = inside.command(*erase, "--dry-run", "--json")
+    assert [one["name"] for one in dry.json["unreached"] if one["kind"] == "source"] == [str(path)]
+    assert {one["kind"] for one in dry.json["unreached"]} >= {"copy", "spool", "source"}
+    assert str(path) in inside.command(*erase, "--dry-run", terminal=True, columns=400).out
+    erased = inside.command(*erase, "--yes", "--reason", "asked for")
     assert erased.code == 0, erased.err
+    assert [row[1] for row in erased.rows if row[0] == "source"] == [str(path)]
     assert numbers(setup) == {}
     first = swept(setup, ("claude-code", runs))
     assert (first.total.refused, first.report.exit_code) == (1, 0), first

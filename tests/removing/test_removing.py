@@ -189,7 +189,7 @@ def test_a_run_that_goes_on_needs_a_yes(
         assert program.run("archiver", [word, RUN, *flag]) == 3
         assert "goes on" in capsys.readouterr().err
         assert program.run("archiver", [word, RUN, *flag, "--dry-run"]) == 0
-        assert len(capsys.readouterr().out.splitlines()) == {"rm": 1, "erase": 3}[word]
+        assert len(capsys.readouterr().out.splitlines()) == {"rm": 1, "erase": 5}[word]
     assert there(setup) == before
     assert program.run("archiver", ["rm", RUN, *flag, "--yes", "--reason", "x", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["objects"] == 1
