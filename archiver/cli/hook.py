@@ -157,14 +157,14 @@ def _status(file: Path | None, as_json: bool) -> None:
 
     places = _places(file)
     lines = log.tail()
-    last = next((line for line in reversed(lines) if line.get("what") in _SAVES), None)
-    problems = [line for line in lines if line.get("what") in ("refused", "failed")][-_MOST_PROBLEMS:]
+    last = next((line for line in reversed(lines) if line.get("event") in _SAVES), None)
+    problems = [line for line in lines if line.get("event") in ("refused", "failed")][-_MOST_PROBLEMS:]
     if as_json:
         output.document(
             {
                 "hooks": [_described(one) for one in places],
                 "last_save": last,
-                "last_save_worked": None if last is None else last["what"] in ("archived", "unchanged"),
+                "last_save_worked": None if last is None else last["event"] in ("archived", "unchanged"),
                 "problems": problems,
                 "log": str(log.place()),
             }
@@ -176,9 +176,9 @@ def _status(file: Path | None, as_json: bool) -> None:
     for one in places:
         output.row(("hooks", one.scope, one.path, one.state, " | ".join(one.commands)))
     if last is not None:
-        output.row(("save", *(last.get(name) or "" for name in ("time", "event", "what", "run", "seq"))))
+        output.row(("save", *(last.get(name) or "" for name in ("time", "hook", "event", "run", "seq"))))
     for line in problems:
-        names = ("time", "event", "session", "error", "message")
+        names = ("time", "hook", "path", "error", "message")
         output.row(("problem", *(line.get(name) or "" for name in names)))
 
 
@@ -218,16 +218,15 @@ def _tell(places: list[Installed], last: dict[str, Any] | None, problems: list[A
     if last is None:
         output.line("No hook has been called yet.")
         return
-    worked = last["what"] in ("archived", "unchanged")
-    about = f"run {last['run']}" if last.get("run") else str(last.get("session"))
+    worked = last["event"] in ("archived", "unchanged")
+    about = f"run {last['run']}" if last.get("run") else str(last.get("path"))
     output.line(
-        f"The last save {'worked' if worked else 'failed'}: {last['event']} at {last['time']}, {about}."
+        f"The last save {'worked' if worked else 'failed'}: {last.get('hook')} at {last['time']}, {about}."
     )
     for line in problems:
+        about = f"{line.get('hook') or 'a call'} of {line.get('path') or 'no session'}"
         output.problem(
-            str(line["time"]),
-            f"{line.get('event')} of {line.get('session')}: {line.get('message') or line.get('error')}",
-            line.get("remedy"),
+            str(line["time"]), f"{about}: {line.get('message') or line.get('error')}", line.get("remedy")
         )
     if problems:
         output.line(f"All of it is in {log}.")

@@ -47,9 +47,11 @@ def last_words(kind: str, message: str) -> None:
     """A line for the log of a call whose own way to it could not be loaded; nothing where that fails too."""
     line = {
         "time": time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime()),
-        "event": "-",
-        "session": "-",
-        "what": "failed",
+        "event": "failed",
+        "run": None,
+        "source": "claude-code",
+        "path": None,
+        "hook": None,
         "error": kind,
         "message": message,
         "remedy": "run `archiver doctor`; if that fails as well, install the program again",

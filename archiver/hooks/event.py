@@ -58,6 +58,19 @@ def read(data: bytes, at: float) -> Event:
     return Event(name, _transcript(value.get("transcript_path")), at)
 
 
+def said(data: bytes) -> tuple[str | None, str | None]:
+    """Name and path of an event that cannot be read, as far as there are any; of unknown origin, and cut.
+
+    Raises as `jsonio.loads`.
+    """
+    value: Any = jsonio.loads(data) if len(data) <= MAX_INPUT else None
+    if not isinstance(value, dict):
+        return None, None
+    name, path = value.get("hook_event_name"), value.get("transcript_path")
+    known = name if isinstance(name, str) and name in _KNOWN else None
+    return known, path[:_MAX_PATH] if isinstance(path, str) else None
+
+
 def _transcript(path: Any) -> Path:
     """The session's file: below a folder of Claude Code's projects, or this user's own."""
     if not isinstance(path, str) or not 0 < len(path) <= _MAX_PATH or "\0" in path:

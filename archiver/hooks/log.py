@@ -17,6 +17,7 @@ from archiver.safetext import one_line, shorten
 
 MAX_SIZE: Final = 16 << 20
 """Bytes after which the file is put aside as `hooks.jsonl.1`, in the place of the one before."""
+USUAL: Final = "run `archiver doctor`; the next event, or a sweep, tries it again"
 _TAIL: Final = 256 << 10
 _LONGEST: Final = 600
 
@@ -26,25 +27,25 @@ def place() -> Path:
     return state_home() / "hooks.jsonl"
 
 
-def failed(event: str, session: str, error: BaseException) -> None:
+def failed(hook: str | None, path: str | None, error: BaseException) -> None:
     """Write down what went wrong; of a bug only where it is, because its message may hold anything."""
     if isinstance(error, ArchiverError):
-        said, remedy = str(error), error.remedy
+        said, remedy = str(error), error.remedy or USUAL
     elif isinstance(error, OSError):
         said = f"the system says: {error.strerror or type(error).__name__} ({_where(error)})"
         remedy = "check room, owner and mode of the state home and of the session"
     else:
         said, remedy = f"this is a bug, {_where(error)}", "report it as an issue, without secrets"
-    write(event, session, "failed", error=type(error).__name__, message=said, remedy=remedy)
+    write(hook, path, "failed", error=type(error).__name__, message=said, remedy=remedy)
 
 
-def write(event: str, session: str, what: str, **more: Any) -> None:
-    """Append one line; `session` is the path of its file. Raises `OSError`."""
-    line = {"time": _now(), "event": event, "session": session, "what": what, **more}
+def write(hook: str | None, path: str | None, event: str, *, run: str | None = None, **more: Any) -> None:
+    """Append one line: what the harness said, the file of the session, what came of it. Raises `OSError`."""
+    more = {name: value for name, value in more.items() if value not in (None, "")}
+    line = {"time": _now(), "event": event, "run": run or None, "source": "claude-code", "path": path}
     shown = {
         name: shorten(one_line(value), _LONGEST) if isinstance(value, str) else value
-        for name, value in line.items()
-        if value not in (None, "")
+        for name, value in {**line, "hook": hook, **more}.items()
     }
     data = json.dumps(shown, ensure_ascii=True).encode("ascii") + b"\n"
     with _open(place()) as handle:

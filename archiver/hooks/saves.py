@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from archiver import audit, sources
-from archiver.errors import ArchiverError
 from archiver.hooks import log
 from archiver.hooks.event import Event
 from archiver.model.checkpoint import Outcome
@@ -50,7 +49,7 @@ def _tell(event: Event, saved: Saved) -> None:
         seconds=round(saved.seconds, 2),
         error=type(error).__name__ if error else None,
         message=str(error) if error else None,
-        remedy=error.remedy if isinstance(error, ArchiverError) else None,
+        remedy=error.remedy or log.USUAL if error else None,
     )
 
 

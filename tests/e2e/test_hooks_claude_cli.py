@@ -44,8 +44,8 @@ def test_a_session_is_archived_when_it_ends(home: Path) -> None:
             timeout=120,
         )
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    over = lines(1, of=lambda line: line["event"] == "SessionEnd")[0]
-    assert over["what"] == "archived", over
+    over = lines(1, of=lambda line: line["hook"] == "SessionEnd")[0]
+    assert over["event"] == "archived", over
     (session,) = (home / ".claude" / "projects").glob("*/*.jsonl")
     (run,) = command("list", "--json").json["runs"]
     assert (run["run"], run["outcome"]) == (session.stem, "succeeded")

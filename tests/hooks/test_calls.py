@@ -33,19 +33,19 @@ def test_a_session_is_saved_while_it_goes_on_and_when_it_is_over(session: Sessio
     done = session.call("Stop", stop_hook_active=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     (first,) = lines(1)
-    assert (first["event"], first["what"], first["seq"]) == ("Stop", "archived", 1)
+    assert (first["hook"], first["event"], first["seq"]) == ("Stop", "archived", 1)
     assert first["run"] == session.path.stem
     assert command("list", "--json").json["runs"][0]["outcome"] == "running"
 
     session.call("Stop")  # within `run.floor`: nothing for it
     session.call("SessionEnd", reason="prompt_input_exit")
     second = lines(2)[-1]
-    assert (second["event"], second["what"], second["seq"]) == ("SessionEnd", "archived", 2)
+    assert (second["hook"], second["event"], second["seq"]) == ("SessionEnd", "archived", 2)
     assert command("list", "--json").json["runs"][0]["outcome"] == "crashed"  # it ends in an open call
 
     session.call("SessionEnd", reason="other")  # the same content and the same end
     third = lines(3)[-1]
-    assert (third["event"], third["what"]) == ("SessionEnd", "unchanged")
+    assert (third["hook"], third["event"]) == ("SessionEnd", "unchanged")
     status = command("hook", "claude-code", "status", "--json").json
     assert status["last_save_worked"] is True
     assert status["problems"] == []
@@ -58,12 +58,12 @@ def test_a_store_that_is_away_is_a_line_and_the_next_call_saves(session: Session
     store.rename(away)
     assert session.call("PreCompact", trigger="auto").returncode == 0
     (failed,) = lines(1)
-    assert (failed["what"], failed["error"]) == ("failed", "StoreMissingError")
+    assert (failed["event"], failed["error"]) == ("failed", "StoreMissingError")
     assert failed["remedy"]
     assert command("hook", "claude-code", "status", "--json").json["last_save_worked"] is False
     away.rename(store)
     session.call("PreCompact", trigger="manual")  # waits for no floor
-    assert lines(2)[-1]["what"] == "archived"
+    assert lines(2)[-1]["event"] == "archived"
 
 
 def test_whatever_is_said_it_answers_nothing_and_writes_one_line(home: Path) -> None:
@@ -98,14 +98,31 @@ def test_whatever_is_said_it_answers_nothing_and_writes_one_line(home: Path) -> 
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b""), data[:80]
     found = lines(len(called))
     assert len(found) == len(called)
-    assert {line["what"] for line in found} == {"failed"}
+    assert {line["event"] for line in found} == {"failed"}
     assert {line["error"] for line in found} == {"UsageError"}
+    assert all(line["remedy"] for line in found)
+
+
+def test_a_path_that_is_none_is_named_without_what_is_secret(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "hunter" + "-2-" + os.urandom(9).hex()
+    monkeypatch.setenv("HOOK_TEST_PASSWORD", secret)
+    event_ = {"hook_event_name": "Stop", "transcript_path": f"sessions/{secret}/" + "x" * 5000}
+    work.work([], json.dumps(event_).encode(), 0.0)
+    work.work([], b"{", 0.0)
+    bad, none = lines(2)
+    assert (bad["event"], bad["hook"], bad["error"]) == ("failed", "Stop", "UsageError")
+    assert bad["path"].startswith("sessions/[REDACTED")
+    assert len(bad["path"]) < 400
+    assert secret not in log.place().read_text()
+    assert (none["hook"], none["path"], none["run"]) == (None, None, None)
 
 
 def test_a_file_that_is_not_there_is_no_failure(session: Session) -> None:
     session.path.unlink()
     session.call("SessionEnd", reason="other")  # of a session in which nothing was said
-    assert lines(1)[0]["what"] == "nothing"
+    assert lines(1)[0]["event"] == "nothing"
     assert command("hook", "claude-code", "status", "--json").json["last_save_worked"] is None
 
 

@@ -55,7 +55,7 @@ def test_a_program_that_cannot_be_loaded_is_a_line(home: Path) -> None:
     done = run(BROKEN)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     (line,) = lines(1)
-    assert (line["what"], line["error"], line["message"]) == (
+    assert (line["event"], line["error"], line["message"]) == (
         "failed",
         "SyntaxError",
         "the work could not be begun",
