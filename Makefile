@@ -46,7 +46,7 @@ check: $(VENV)/.installed  ## format, lint, types, import contracts, schemas
 	$(BIN)/python tests/generate_terraform.py --check
 
 unit: $(VENV)/.installed .ministack/.installed .harness/.installed  ## unit, contract, property and end-to-end tests
-	ARCHIVER_CLAUDE_CLI=$(CURDIR)/.harness/node_modules/.bin/claude $(BIN)/pytest -n auto --dist loadgroup -m "not soak"
+	ARCHIVER_CLAUDE_CLI=$(CURDIR)/.harness/node_modules/.bin/claude $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder -m "not soak"
 
 wheel: $(VENV)/.installed  ## the built wheel in a clean environment
 	sh tests/check_wheel.sh $(BIN)/python

@@ -15,7 +15,6 @@ from archiver.sign import SigningKey
 from terraform.applied import Applied
 from terraform.plan import ROLES
 
-pytestmark = pytest.mark.xdist_group("terraform")  # who shares what is applied is one process
 Machine = Callable[[str], Path]
 
 

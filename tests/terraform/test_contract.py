@@ -17,8 +17,6 @@ from archiver.aws.options import AwsOptions
 from archiver.store import ObjectStore, S3Options, open_store
 from terraform.applied import Applied
 
-pytestmark = pytest.mark.xdist_group("terraform")  # who shares what is applied is one process
-
 
 class TestAppliedBucket(S3Contract):
     """Below the store's prefix, each test in a place of its own."""

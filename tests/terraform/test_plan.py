@@ -12,7 +12,6 @@ from archiver.retention import ABORT_DAYS, DAYS, NONCURRENT_DAYS
 from terraform.plan import REGION, ROLES, TAG, Plan
 from terraform.policies import Request, denied, listed
 
-pytestmark = pytest.mark.xdist_group("terraform")  # who shares what is applied is one process
 BUNDLE = "bundles/r/00000001-0123456789abcdef.tar.zst.age"
 RECORD = "records/r/00000001.age"
 EFFECT = "effects/r/0123456789abcdef0123456789abcdef.age"

@@ -16,7 +16,6 @@ from botocore.exceptions import ClientError
 from terraform.applied import USERS, Applied
 from terraform.test_plan import AUDIT, BUNDLE, EFFECT, NOTE, RECORD
 
-pytestmark = pytest.mark.xdist_group("terraform")  # who shares what is applied is one process
 ROLES = dict(zip(("archiver", "runner", "sweeper", "restorer", "administrator"), USERS, strict=True))
 CONTEXT = {"application": "checkpoint-archiver", "run": "r", "task": "billing-7", "object": "bundle"}
 Client = Callable[[str], Any]
