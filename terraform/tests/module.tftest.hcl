@@ -154,9 +154,8 @@ run "refusals" {
 run "other_refusals" {
   command = plan
   variables {
-    bucket                 = "192.168.0.1"
-    break_glass_recipients = ["AGE-SECRET-KEY-1QQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ"] # an identity
-    object_lock            = { mode = "GOVERNANCE", days = 0 }
+    bucket      = "192.168.0.1"
+    object_lock = { mode = "GOVERNANCE", days = 0 }
     oidc = {
       provider_arn = "arn:aws:iam::111122223333:role/github"
       subjects     = { runner = ["repo:example/agents:*"] }
@@ -168,8 +167,7 @@ run "other_refusals" {
     tasks          = { archiver = [""] }
   }
   expect_failures = [
-    var.bucket, var.break_glass_recipients, var.object_lock, var.oidc, var.prefix, var.principals, var.recipients,
-    var.retention_days, var.tasks,
+    var.bucket, var.object_lock, var.oidc, var.prefix, var.principals, var.recipients, var.retention_days, var.tasks,
   ]
 }
 
@@ -196,4 +194,12 @@ run "refuses_regions_without_its_own" {
     allowed_regions = ["us-east-1"]
   }
   expect_failures = [aws_s3_bucket.store]
+}
+
+run "refuses_an_identity_for_a_recipient" {
+  command = plan
+  variables {
+    break_glass_recipients = ["AGE-SECRET-KEY-1QQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ"]
+  }
+  expect_failures = [var.break_glass_recipients]
 }
