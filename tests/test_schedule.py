@@ -137,7 +137,7 @@ def test_cron_finds_a_program_of_the_user(tmp_path: Path) -> None:
     for _, line in cron_lines():
         done = subprocess.run(["/bin/sh", "-c", line], env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
         assert done.returncode == 0
-    assert (tmp_path / "called").read_text() == "sweep\nexpire --yes\n"
+    assert (tmp_path / "called").read_text() == "sweep --if-free\nexpire --yes\n"
 
 
 def program(path: Path, body: str) -> None:
