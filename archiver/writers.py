@@ -7,7 +7,7 @@
     valid_from = 2026-01-01T00:00:00Z          # optional
     distrusted_after = 2026-06-01T00:00:00Z    # optional, for a key that was stolen or retired
 
-    [[administrator]]                          # whose notes are believed, on any run: of rekey, hold, release,
+    [[administrator]]                          # whose notes are believed, on any run: rekey, hold, release,
                                                # merged runs, rm and erase
     name = "operations"
     key = "ed25519:…"                          # valid_from and distrusted_after as above

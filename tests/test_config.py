@@ -16,7 +16,8 @@ from pydantic import ValidationError
 from archiver.compact import CompactOptions
 from archiver.config import Settings, cache_home, config_home, data_home, load, state_home
 from archiver.config.explaining import variable
-from archiver.config.settings import PATHS, PatternSettings, SourceSettings, leaves
+from archiver.config.settings import PATHS, PatternSettings, leaves
+from archiver.config.sweeping import SourceSettings
 from archiver.config.values import duration_text, parse_duration, parse_size, size_text
 from archiver.errors import ConfigError, LimitExceededError, UsageError
 from archiver.model.limits import Limits

@@ -137,7 +137,7 @@ def _time(option: str, text: str | None) -> timedelta | None:
 def _sources(settings: Settings, named: list[str]) -> list[Source]:
     """The configured sources, or those of them that are named; KIND=PATH needs no configuration."""
     from archiver.config.paths import absolute
-    from archiver.config.settings import SourceSettings
+    from archiver.config.sweeping import SourceSettings
     from archiver.sources import configured
 
     found: list[Source] = list(configured(settings))

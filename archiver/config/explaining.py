@@ -11,7 +11,8 @@ from typing import Any
 
 from pydantic import BaseModel, PlainSerializer, ValidationError
 
-from archiver.config.settings import PatternSettings, Settings, SourceSettings, leaves
+from archiver.config.settings import PatternSettings, Settings, leaves
+from archiver.config.sweeping import SourceSettings
 from archiver.config.values import duration_text, size_text
 from archiver.errors import ConfigError
 

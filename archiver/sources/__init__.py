@@ -15,7 +15,8 @@ from archiver.sources.opened import OpenFiles
 from archiver.sources.session import of_session
 
 if TYPE_CHECKING:
-    from archiver.config.settings import Settings, SourceSettings
+    from archiver.config.settings import Settings
+    from archiver.config.sweeping import SourceSettings
 
 __all__ = ["Ending", "FileStamp", "Found", "OpenFiles", "Source", "Unusable", "configured", "of_session"]
 

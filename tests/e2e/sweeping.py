@@ -19,7 +19,7 @@ from typing import Any
 
 from archiver.catalog import Catalog
 from archiver.config import Settings, load
-from archiver.config.settings import SourceSettings
+from archiver.config.sweeping import SourceSettings
 from archiver.setup import Setup, open_setup
 from archiver.sources import configured
 from archiver.sweep.report import Report, Row

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from archiver.config.settings import Settings, SourceSettings, SweepSettings
+from archiver.config.settings import Settings
+from archiver.config.sweeping import SourceSettings, SweepSettings
 from archiver.sources import Found, OpenFiles, Source, Unusable, configured, of_session
 from archiver.transcripts.reader import read
 from sources.samples import (
