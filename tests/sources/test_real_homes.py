@@ -17,7 +17,7 @@ from archiver.sources.place import Place
 from archiver.transcripts.reader import read
 from sources.samples import LONG_AGO, NOW, touch
 
-HANDED = Path("/work/shared/transcripts")
+HANDED = Path(os.environ.get("ARCHIVER_SHARED", Path(__file__).parents[3] / "shared")) / "transcripts"
 pytestmark = pytest.mark.skipif(not HANDED.is_dir(), reason="the transcripts are not on this machine")
 
 CLAUDE_CRASHED = {"08-entire-ends-open-small", "14-packmind-ends-open2", "31-happy-task-sdk-unanswered"}
