@@ -176,7 +176,8 @@ def archive(
 
 
 def _tagged(done: Archived, setup: Setup) -> Archived:
-    unfinished = tagging.after_save(setup, done.record.run, done.record.seq)
+    record = done.record
+    unfinished = tagging.after_save(setup, record.run, record.seq, ended=record.outcome != "running")
     return replace(done, warnings=(*done.warnings, *unfinished)) if unfinished else done
 
 

@@ -115,12 +115,15 @@ def _noted_since(setup: Setup, run: str, known: Known) -> bool:
     return bool(unread) or (standing.held is not None and known.standing.held is None)
 
 
-def after_save(setup: Setup, run: str, seq: int) -> tuple[str, ...]:
+def after_save(setup: Setup, run: str, seq: int, *, ended: bool = True) -> tuple[str, ...]:
     """What a writer that is its own sweeper does once it has committed that record; what went wrong.
 
-    The first record of a run changes the class of nothing, so it costs nothing.
+    All records of the run are read for it. So it is done when the run has `ended`, and else at numbers that
+    are powers of two: however long a run gets, that reads each record about twice. The first record changes
+    the class of nothing.
     """
-    if seq <= 1 or not is_sweeper(setup):
+    due = ended or seq & (seq - 1) == 0
+    if seq <= 1 or not due or not is_sweeper(setup):
         return ()
     try:
         return settle(setup, run, now=datetime.now(UTC), lately=isinstance(setup.store, Remote)).warnings
