@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def erase(
     run: RunArgument,
     reason: Annotated[
-        str, typer.Option("--reason", help="Why it is erased; it is signed.", metavar="TEXT")
+        str, typer.Option("--reason", "--because", help="Why it is erased; it is signed.", metavar="TEXT")
     ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be erased.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,

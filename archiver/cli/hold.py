@@ -20,7 +20,9 @@ from archiver.cli.options import (
 
 def hold(
     run: RunArgument,
-    reason: Annotated[str, typer.Option("--reason", help="Why it is kept; it is signed.", metavar="TEXT")],
+    reason: Annotated[
+        str, typer.Option("--reason", "--because", help="Why it is kept; it is signed.", metavar="TEXT")
+    ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would be tagged.")] = False,
     config: ConfigOption = None,
     store: StoreOption = None,

@@ -21,7 +21,7 @@ from archiver.cli.options import (
 def release(
     run: RunArgument,
     reason: Annotated[
-        str, typer.Option("--reason", help="Why the hold ends; it is signed.", metavar="TEXT")
+        str, typer.Option("--reason", "--because", help="Why the hold ends; it is signed.", metavar="TEXT")
     ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would be released.")] = False,
     config: ConfigOption = None,
