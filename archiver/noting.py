@@ -20,7 +20,6 @@ from archiver.errors import (
 from archiver.model import utc_text
 from archiver.model.note import MAX_REASON, Note, NoteKind
 from archiver.notes import Believed, Notes
-from archiver.redact import new_key
 from archiver.safetext import shorten
 from archiver.shellwords import run_word
 
@@ -48,6 +47,8 @@ def put_note(
     `last` is the number of its newest record. The note is later than every one before it, whatever the clock
     says. Raises as `demand_administrator`, and the store's errors.
     """
+    from archiver.redact import new_key  # not for those who only read notes: it loads the rules engine
+
     at = now or datetime.now(UTC)
     at -= timedelta(microseconds=at.microsecond % 1000)  # notes have milliseconds: two must not be of one
     demand_administrator(setup, at)

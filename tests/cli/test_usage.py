@@ -12,7 +12,7 @@ from archiver.cli.app import COMMANDS, single
 
 from .conftest import Command
 
-ASKED_WHY = {"restore", "export", "drill", "rekey"}
+ASKED_WHY = {"restore", "export", "drill", "rekey", "lifecycle apply"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

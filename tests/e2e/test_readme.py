@@ -133,8 +133,8 @@ def test_the_commands_for_a_bucket_of_the_readme_run(
     s3_url: str, seaweed: Seaweed, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     section = README.split("## A store in a bucket")[1].split("\n## ")[0]
-    commands = re.findall(r"^    (archiver .+)$", section, re.M)
-    assert len(commands) == 2
+    commands = re.findall(r"^    (archiver .+?)(?:  +#.*)?$", section, re.M)
+    assert len(commands) == 3
     monkeypatch.setenv("ARCHIVER_STORE__ENDPOINT_URL", seaweed.endpoint)
     here = {"s3://bucket/prefix": s3_url, "eu-central-1": "us-east-1", "age1…": str(generate().recipient)}
     for line in commands:
