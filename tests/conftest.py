@@ -41,6 +41,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Dealing(config, log)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One process more than there are processors: much of what is tested waits, Terraform most of all."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+
+
 def _is_of_one_application(nodeid: str) -> bool:
     return nodeid.startswith("tests/terraform/") and "/test_module.py" not in nodeid
 
