@@ -32,7 +32,7 @@ from archiver.export import export
 from archiver.history import MAX_VERSIONS
 from archiver.model import Record
 from archiver.rekey import rekey
-from archiver.setup import Setup, initialise, open_setup
+from archiver.setup import Setup, fencing, initialise, open_setup
 from archiver.store import ObjectVersion, Versioned
 from archiver.verify import Finding, verify
 from archiver.witnessed import Witnessed
@@ -88,6 +88,7 @@ def make(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "S")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("ARCHIVER_STORE__REGION", REGION)
+    monkeypatch.setattr(fencing, "RACERS", 1)  # the imitation lets several creators of one moment win
 
     def made(versioned: bool) -> Place:
         raw = client("s3", AwsOptions(region=REGION))
