@@ -83,7 +83,8 @@ def s3_template(seaweed: Seaweed, bucket: str, tmp_path_factory: pytest.TempPath
         for name, value in {**seaweed.environment(), "HOME": str(folder)}.items():
             patch.setenv(name, value)
         patch.setenv("ARCHIVER_STORE__ENDPOINT_URL", seaweed.endpoint)
-        initialise(f"s3://{bucket}/template", folder / "s3.toml", settings=load(), now=datetime.now(UTC))
+        # Of a name of its own: rooms that take this fixture over make one each.
+        initialise(f"s3://{bucket}/{folder.name}", folder / "s3.toml", settings=load(), now=datetime.now(UTC))
     return folder / "s3.toml"
 
 
@@ -92,11 +93,11 @@ def s3_config(s3_template: Path, seaweed: Seaweed, s3_url: str, bucket: str, tmp
     """The configuration of a new store on the shared S3 server."""
     path = tmp_path / "s3.toml"
     before = s3_template.read_text(encoding="utf-8")
-    text = before.replace(f"s3://{bucket}/template", s3_url)
+    text = before.replace(f"s3://{bucket}/{s3_template.parent.name}", s3_url)
     assert text != before
     path.write_text(text, encoding="utf-8")
     key = s3_url.split("/", 3)[3]
     seaweed.client().copy_object(
-        Bucket=bucket, Key=f"{key}/store.json", CopySource=f"{bucket}/template/store.json"
+        Bucket=bucket, Key=f"{key}/store.json", CopySource=f"{bucket}/{s3_template.parent.name}/store.json"
     )
     return path

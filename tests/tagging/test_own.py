@@ -18,14 +18,16 @@ def test_a_save_shortens_what_it_supersedes(setup: Setup, tmp_path: Path) -> Non
     told = tmp_path / "told.txt"
     told.write_text("hello\n")
     options = Options(given=Given(run_id="r"))
-    for _ in range(6):
+    for _ in range(8):  # the eighth, a power of two, looks at what the others have superseded
+        assert set(bundle_tags(setup, "r")) <= {"live"}
         said = archive(Source((told,)), setup, options=options).warnings
         assert not any("class" in warning for warning in said)
-    assert bundle_tags(setup, "r") == ["intermediate"] + ["live"] * 5
+    assert bundle_tags(setup, "r") == ["intermediate"] * 3 + ["live"] * 5
+    failed = Options(given=Given(run_id="r", outcome="failed"))
     archive(Source((told,)), setup, options=options, tag=False)
-    assert bundle_tags(setup, "r") == ["intermediate"] + ["live"] * 6
-    archive(Source((told,)), setup, options=Options(given=Given(run_id="r", outcome="failed")))
-    assert bundle_tags(setup, "r") == ["intermediate"] * 3 + ["failure"] * 5
+    assert bundle_tags(setup, "r") == ["intermediate"] * 3 + ["live"] * 6
+    archive(Source((told,)), setup, options=failed)
+    assert bundle_tags(setup, "r") == ["intermediate"] * 5 + ["failure"] * 5
 
 
 def test_what_goes_wrong_with_it_is_a_warning_of_the_save(setup: Setup, tmp_path: Path) -> None:
