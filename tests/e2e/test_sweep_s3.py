@@ -142,6 +142,7 @@ def kill_sweeps(config: Path, runs: Path, url: str, server: Seaweed, step: int) 
     return kills
 
 
+@pytest.mark.soak
 def test_killed_between_requests(s3_config: Path, tmp_path: Path, s3_url: str, seaweed: Seaweed) -> None:
     assert kill_sweeps(s3_config, tmp_path / "runs", s3_url, seaweed, step=17) >= 2
 
@@ -151,6 +152,7 @@ def test_killed_at_every_request(s3_config: Path, tmp_path: Path, s3_url: str, s
     assert kill_sweeps(s3_config, tmp_path / "runs", s3_url, seaweed, step=1) >= 14
 
 
+@pytest.mark.soak
 def test_hosts_at_once(s3_config: Path, tmp_path: Path) -> None:
     check_hosts(s3_config, tmp_path / "runs", hosts=3, count=1)
 
