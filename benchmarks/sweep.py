@@ -31,7 +31,7 @@ import pipeline
 from servers.seaweed import Seaweed
 
 from archiver.config import Settings, load
-from archiver.config.settings import SourceSettings
+from archiver.config.sweeping import SourceSettings
 from archiver.redact import new_key
 from archiver.setup import Setup, initialise, open_setup
 from archiver.sources import configured
