@@ -16,11 +16,11 @@ _STEP: Final = 0.2
 
 
 def state() -> str:
-    """`state_home()`, which needs the settings to be loaded."""
+    """`state_home()`, which needs the settings to be loaded; pathlib would be one more module to load."""
     base = os.environ.get("XDG_STATE_HOME", "")
     if not base.startswith("/"):
-        base = os.path.join(os.path.expanduser("~"), ".local", "state")  # noqa: PTH111, PTH118
-    return os.path.join(base, "checkpoint-archiver")  # noqa: PTH118
+        base = os.path.join(os.path.expanduser("~"), ".local", "state")  # noqa: PTH111, PTH118 - as said above
+    return os.path.join(base, "checkpoint-archiver")  # noqa: PTH118 - likewise
 
 
 def wait_for_turn(patience: float = _PATIENCE) -> int | None:
