@@ -72,3 +72,37 @@ def test_an_administrator_alone_removes(machine: Machine, save: Save, classes: C
     done = command("rm", "removed", *words)
     assert done.code == 0, done.err
     assert classes("removed") == []
+
+
+def test_an_administrator_alone_erases_every_version(
+    machine: Machine,  # noqa: F811
+    save: Save,
+    classes: Classes,
+    applied: Applied,
+) -> None:
+    save("erased", "running", "failed")
+    s3 = applied.client("s3")
+
+    def left() -> list[str]:
+        """What is there of the run in any version, markers of deletion too, but for its notes and audit."""
+        found = []
+        for kind in ("bundles", "records", "effects"):
+            seen = s3.list_object_versions(Bucket=applied.bucket, Prefix=f"team/archive/{kind}/erased/")
+            found += [one["Key"] for one in (*seen.get("Versions", ()), *seen.get("DeleteMarkers", ()))]
+        return found
+
+    before = len(left())
+    assert before >= 4
+    for role in ("runner", "sweeper"):
+        refused = command("erase", "erased", "--yes", "--reason", "mine", "--config", machine(role))
+        assert refused.code in (6, 8), refused.err
+    assert len(left()) == before
+    words = ("--yes", "--reason", "asked for", "--config", machine("administrator"))
+    done = command("erase", "erased", *words)
+    assert done.code == 0, done.err
+    assert left() == []
+    notes = s3.list_objects_v2(Bucket=applied.bucket, Prefix="team/archive/notes/erased/")
+    assert notes["KeyCount"] == 1  # the tombstone
+    assert classes("erased") == []
+    gone = command("restore", "erased", "--into", "again", "--config", machine("restorer"))
+    assert gone.code == 9, gone.err
