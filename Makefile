@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check unit wheel soak bench schemas format clean
+.PHONY: demo test ready check unit wheel soak bench schemas format clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -35,12 +35,17 @@ demo: .demo/venv/.installed  ## archive, list, show and restore the sample run
 	.demo/venv/bin/python -m pip install --quiet --no-deps --force-reinstall .
 	sh examples/demo.sh .demo/venv/bin .demo/run
 
-test: check unit wheel  ## all checks, as CI runs them
+test: ready check unit wheel  ## all checks, as CI runs them
 
+# Each is made by one process that mostly waits: all at once.
+ready:
+	$(MAKE) --jobs 3 $(VENV)/.installed .ministack/.installed .harness/.installed
+
+# Beside mypy, which takes one processor, pytest compiles the tests: else each of its processes would compile them all.
 check: $(VENV)/.installed  ## format, lint, types, import contracts, schemas
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+	$(BIN)/pytest --collect-only -qq > /dev/null & $(BIN)/mypy; status=$$?; wait; exit $$status
 	$(BIN)/lint-imports
 	$(BIN)/python tests/generate_schemas.py --check
 	$(BIN)/python tests/generate_terraform.py --check
