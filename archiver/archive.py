@@ -21,16 +21,18 @@ from archiver import (
     describe,
     freshness,
     layout,
+    members,
     position,
     records,
     retention,
     tagging,
     telemetry,
 )
-from archiver.compact import CompactOptions, CompactReport, Summarise, compact
+from archiver.compact import Compacted, CompactOptions, CompactReport, Summarise, compact, fit
 from archiver.describe import Given
 from archiver.errors import (
     AlreadyExistsError,
+    LimitExceededError,
     RefusedError,
     StaleWriterError,
     StoreDeniedError,
@@ -83,6 +85,8 @@ class Options:
     """Resources whose version is remembered, besides those of the settings."""
     made_of: SourceRef | None = None
     """The finished run on disk that it is made of."""
+    full: bool = False
+    """Whether the run has met its limit, so that `limits.run_policy` says what becomes of artifacts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +165,29 @@ def archive(
     checkpoint stays. A machine that is its own sweeper then gives what came before the class it should have,
     unless `tag` is false; what goes wrong with that is a warning.
     """
-    place = partial(_position, source, options, setup, find or partial(position.find, setup=setup))
+    find = find or partial(position.find, setup=setup)
+    save = partial(_saved, source, setup, progress, now, find, ready, intend)
+    try:
+        done = save(options)
+    except LimitExceededError as error:
+        if options.full or not setup.settings.limits.may_go_on(error):
+            raise
+        done = save(replace(options, full=True))
+    return _tagged(done, setup) if tag else done
+
+
+def _saved(
+    source: Source,
+    setup: Setup,
+    progress: Progress | None,
+    now: Callable[[], datetime],
+    find: Callable[[str], Position],
+    ready: Callable[[Prepared], None],
+    intend: Callable[[Position], None],
+    options: Options,
+) -> Archived:
+    """One checkpoint in the store; before it is put, `LimitExceededError` where the run has no room."""
+    place = partial(_position, source, options, setup, find)
     began = time.monotonic()
     with prepare(source, setup, place, options=options, progress=progress, now=now) as prepared:
         run, sealed = prepared.place.run, prepared.sealed
@@ -172,7 +198,7 @@ def archive(
         ready(prepared)
         done = put(prepared, setup, now=now, intend=intend)
     measure(done.record, time.monotonic() - began, "store")
-    return _tagged(done, setup) if tag else done
+    return done
 
 
 def _tagged(done: Archived, setup: Setup) -> Archived:
@@ -212,7 +238,7 @@ def prepare(
     """
     progress = progress or Silent()
     with clean_errors(lambda: setup.redactor(new_key())), Scratch(parent) as scratch:
-        transcript, total, dropped = _read(source, options)
+        transcript, total, dropped = _read(source, options, setup.settings.limits.item)
         found = place(transcript)
         redactor = setup.redactor(found.redaction_key)
         progress.stage("redact", total)
@@ -227,6 +253,7 @@ def prepare(
             checkpoint = redactor.checkpoint(described)
             summarise = redacted_summary(options.summarise, redactor)
             compacted = compact(checkpoint, watch.outlines, compaction, scratch, summarise=summarise)
+            compacted = _fitted(compacted, options, setup, redactor, scratch)
         _check_ids(compacted.checkpoint.value, found)
         with telemetry.span("archiver.save.seal"):
             sealed = seal(redactor, compacted, found, setup, scratch, progress)
@@ -254,11 +281,11 @@ def put(
     return prepared.archived(*commit(record, setup, age_of_bundle=time.monotonic() - started))
 
 
-def _read(source: Source, options: Options) -> tuple[Transcript, int, list[Dropped]]:
+def _read(source: Source, options: Options, max_item: int) -> tuple[Transcript, int, list[Dropped]]:
     if source.checkpoint is not None:
         transcript = source.checkpoint.transcript
         return transcript, sum(part.items.size for part in transcript.parts), []
-    reading = read(source.paths, salvage=options.salvage)
+    reading = read(source.paths, salvage=options.salvage, max_item=max_item)
     if source.only is not None:
         _refuse_others(reading, source.only)
     return reading.transcript, reading.total_bytes, reading.dropped
@@ -340,6 +367,20 @@ def _compact_options(options: Options, setup: Setup) -> CompactOptions:
         keep_turns=configured.keep_turns if options.keep_turns is None else options.keep_turns,
         keep_full=configured.keep_full if options.keep_full is None else options.keep_full,
     )
+
+
+def _fitted(
+    compacted: Compacted, options: Options, setup: Setup, redactor: Redactor, scratch: Scratch
+) -> Compacted:
+    """No more than the limits have room for; the receipt names the rest."""
+
+    def others(checkpoint: Checkpoint) -> int:
+        state = (*members.of_state(checkpoint), members.of_receipt(redactor.receipt()))
+        return sum(member.size for member in state)
+
+    fitted = fit(compacted, setup.settings.limits, scratch, others=others, full=options.full)
+    redactor.note_cuts(fitted.cuts)
+    return fitted.compacted
 
 
 def _check_ids(checkpoint: Checkpoint, place: Position) -> None:

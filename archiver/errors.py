@@ -372,6 +372,10 @@ class NoSuchRunError(ArchiverError):
     exit_code = 9
 
 
+class NoSuchArtifactError(NoSuchRunError):
+    """A checkpoint has no artifact by that name, or does not carry its content."""
+
+
 class RunErasedError(NoSuchRunError):
     """An administrator has erased the run, every version of it; only a signed tombstone is left."""
 

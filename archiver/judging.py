@@ -178,6 +178,8 @@ def _warnings(chain: Chain, record: Record, lost: tuple[str, ...]) -> tuple[str,
         )
     if record.left_out:
         warnings.append(f"{record.left_out} members were left out because they could not be made safe")
+    if record.cut:
+        warnings.append(f"limits had no room for {record.cut} of its outputs, which are not here whole")
     return tuple(warnings)
 
 
@@ -217,7 +219,10 @@ def opened(
         update={
             "undecided": gate.open_effects(checkpoint),
             "redacted": withheld.places(checkpoint),
-            "left_out": tuple(f"{left.member}: {left.reason}" for left in receipt.left_out),
+            "left_out": (
+                *(f"{left.member}: {left.reason}" for left in receipt.left_out),
+                *(cut.said for cut in receipt.cut),
+            ),
             "rotate": tuple(rotation.lines(receipt.findings)),
             "repairs": tuple(_repairs(repairs)),
             "warnings": (*report.warnings, *_left(repairs)),

@@ -71,6 +71,7 @@ def record_of(
         probes=checkpoint.environment.probes,
         findings=dict(findings),
         left_out=len(receipt.left_out),
+        cut=len(receipt.cut),
         sizes=sizes,
         writer=setup.require_signing_key().public,
         recipients=recipients,

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 from archiver import freshness
 from archiver.compact import Summarise, SummaryFacts
 from archiver.errors import ArchiverError, RedactionUnavailableError
-from archiver.model import Record
+from archiver.model import Cut, Record
 from archiver.redact import Redactor
 from archiver.shellwords import command
 from archiver.transcripts.reader import Dropped
+
+MAX_CUTS: Final = 20
+"""Outputs without room that a save warns of one by one; the receipt has all of them."""
 
 
 def redacted_summary(summarise: Summarise | None, redactor: Redactor) -> Summarise | None:
@@ -49,6 +53,7 @@ def warnings_of(record: Record, redactor: Redactor, dropped: Sequence[Dropped]) 
         for drop in dropped
     ]
     warnings += [f"{left.member} was left out: {left.reason}" for left in receipt.left_out]
+    warnings += _cuts(receipt.cut)
     warnings += [
         f"the value of {name} is too short or too common to search for" for name in receipt.too_short
     ]
@@ -61,3 +66,10 @@ def warnings_of(record: Record, redactor: Redactor, dropped: Sequence[Dropped]) 
     warnings += freshness.unseen(record.probes)
     warnings += [f"what stands in {unread}; it was not searched for" for unread in receipt.unread]
     return tuple(map(redactor.text, warnings))
+
+
+def _cuts(cuts: Sequence[Cut]) -> Iterator[str]:
+    """What limits had no room for; of very many the first, and how many more there are."""
+    yield from (one.said for one in cuts[:MAX_CUTS])
+    if (more := len(cuts) - MAX_CUTS) > 0:
+        yield f"{more} more outputs had no room; the receipt names them"

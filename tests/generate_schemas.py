@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from archiver.model import Checkpoint, Note, Receipt, Record
 from archiver.model.audit import AuditEntry, AuditLine
+from archiver.model.difference import Difference
 from archiver.model.effect_entry import EffectEntry
 from archiver.model.export import Export
 from archiver.model.manifest import Manifest
@@ -22,6 +23,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "audit": AuditEntry,
     "audit-line": AuditLine,
     "checkpoint": Checkpoint,
+    "diff": Difference,
     "effect": EffectEntry,
     "export": Export,
     "manifest": Manifest,

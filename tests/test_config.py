@@ -45,7 +45,9 @@ def test_defaults_need_no_file() -> None:
     assert settings.file is None
     assert settings.store.url is None
     assert settings.limits.model_dump() == {
-        "member": 64 << 20, "bundle": 2 << 30, "run": 20 << 30, "members": 100_000
+        "member": 64 << 20, "bundle": 2 << 30, "run": 20 << 30, "members": 100_000, "item": 16 << 20,
+        "artifact": 16 << 20,
+        "artifact_policy": "head-and-tail", "bundle_policy": "head-and-tail", "run_policy": "reference",
     }  # fmt: skip
     assert settings.freshness.max_age == timedelta(days=7)
     assert (settings.freshness.policy.stale, settings.freshness.policy.unknown) == ("block", "warn")
@@ -115,7 +117,10 @@ def test_every_key_can_be_set_by_its_variable(monkeypatch: pytest.MonkeyPatch) -
         "store.url": "file:///x", "store.id": "ab" * 16, "keys.identities": "/i", "keys.recipients": "x,y",
         "keys.signing_key": "/s", "keys.writers": "/w", "archive.user": "u", "archive.keep_turns": "4",
         "archive.keep_full": "true", "archive.secret_environment": "A,B", "limits.member": "1KiB",
-        "limits.bundle": "2MB", "limits.run": "3", "limits.members": "9", "freshness.max_age": "36h",
+        "limits.bundle": "2MB", "limits.run": "3", "limits.members": "9", "limits.artifact": "1MiB",
+        "limits.item": "1MiB",
+        "limits.artifact_policy": "refuse", "limits.bundle_policy": "reference",
+        "limits.run_policy": "refuse", "freshness.max_age": "36h",
         "freshness.policy.stale": "warn", "freshness.policy.unknown": "block", "redaction.rule_files": "/r",
         "store.region": "eu-central-1", "store.endpoint_url": "http://127.0.0.1:1", "store.profile": "p",
         "store.checksums": "basic", "store.part_size": "5MiB", "store.parallel": "2", "store.attempts": "3",

@@ -12,8 +12,10 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup
 from archiver.cli import output
 from archiver.cli.advise import advise
 from archiver.cli.archive import archive
+from archiver.cli.artifact import artifact
 from archiver.cli.audit import audit_list, audit_verify
 from archiver.cli.check import check
+from archiver.cli.diff import diff
 from archiver.cli.doctor import doctor
 from archiver.cli.drill import drill
 from archiver.cli.erase import erase
@@ -62,6 +64,8 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "archive": archive,
     "list": list_runs,
     "show": show,
+    "diff": diff,
+    "artifact": artifact,
     "restore": restore,
     "verify": verify,
     "sweep": sweep,
@@ -184,7 +188,7 @@ def archiver(
 
     Exit codes: 0 done, 2 usage, 3 stale or refused, 4 damaged or incomplete, 5 schema unsupported,
     6 key unavailable, 7 a person must decide, 8 store unreachable or denied, 9 no such run, 1 anything else
-    (of `scan`: credentials found; of `find-credential`: not found).
+    (of `scan`: credentials found; of `find-credential`: not found; of `diff --exit-code`: changed).
     """
     use_config(config)
     if context.invoked_subcommand is None:

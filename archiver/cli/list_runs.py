@@ -73,9 +73,9 @@ def list_runs(
 
     In a pipe each line has: run, number, saved at, outcome, task, stored bytes, credentials replaced, phase,
     note, expires on. The last says until when the newest checkpoint is there at least: a day, `held`,
-    `removed`, or `erased` where a writer has saved something under an erased run since. With `--long` three
-    more follow: state of (when what was saved was so), dialect, objective. At a terminal the objective is
-    cut, and without `--long` it is there only where it has room.
+    `removed`, or `erased` where a writer has saved something under an erased run since. With `--long` four
+    more follow: state of (when what was saved was so), dialect, objective, and how many outputs limits had no
+    room for. At a terminal the objective is cut, and without `--long` it is there only where it has room.
 
     A run whose record cannot be read is listed with its error, whatever is asked for; so is one of which the
     store has less than was seen before, or nothing any more.

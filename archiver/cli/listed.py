@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("RUN", "NO", "SAVED (UTC)", "OUTCOME", "TASK", "STORED", "FOUND", "PHASE", "NOTE", "EXPIRES")
 _OBJECTIVE = "OBJECTIVE"
-_LONG = ("STATE (UTC)", "DIALECT", _OBJECTIVE)
+_LONG = ("STATE (UTC)", "DIALECT", _OBJECTIVE, "CUT")
 _MOST_SHOWN = 200
 """Characters of an objective that a terminal may have room for."""
 
@@ -43,12 +43,13 @@ def _more(record: Record | None, long: bool) -> tuple[str, ...]:
 
     people = output.tty()
     if record is None:
-        cells = ("", "", "")
+        cells: tuple[str, ...] = ("", "", "", "")
     else:
         at = record.checkpoint_at
         objective = record.objective[:_MOST_SHOWN] if people else record.objective
-        cells = (moment(at) if people else utc_text(at), record.dialect, objective)
-    return cells if long else cells[-1:] if people else ()
+        cut = str(record.cut) if record.cut or not people else ""
+        cells = (moment(at) if people else utc_text(at), record.dialect, objective, cut)
+    return cells if long else cells[2:3] if people else ()
 
 
 def _row(head: Head) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -58,6 +58,36 @@ def paragraph(text: object) -> None:
 def note(text: object) -> None:
     """One line for the person beside the result, on standard error."""
     _write(sys.stderr, safe_text(text) + "\n")
+
+
+def raw(blocks: Iterable[bytes]) -> None:
+    """Bytes on standard output, as they are."""
+    stream = sys.stdout
+    binary = getattr(stream, "buffer", None)
+    stream.flush()
+    for block in blocks:
+        if binary is None:
+            _write(stream, block.decode("utf-8", "surrogateescape"))
+            continue
+        try:
+            binary.write(block)
+        except OSError as error:
+            failed(stream, error)
+
+
+def text(blocks: Iterable[bytes]) -> None:
+    """UTF-8 text whose line ends are meant, and nothing else that would steer a terminal."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    held = ""
+    for block in blocks:
+        *lines, held = (held + decoder.decode(block)).split("\n")
+        for one in lines:
+            line(one)
+        while len(held) > _SLICE:
+            _write(sys.stdout, safe_text(held[:_SLICE]))
+            held = held[_SLICE:]
+    if held := held + decoder.decode(b"", final=True):
+        line(held)
 
 
 def document(value: Any) -> None:

@@ -143,6 +143,7 @@ def _facts(chain: Chain) -> list[tuple[str, object]]:
         ("replaced, rotate", counts(record.findings)),
         *(("replaced earlier, rotate", one) for one in _replaced_before(chain)),
         ("left out", counted(record.left_out, "member") if record.left_out else ""),
+        ("without room", counted(record.cut, "output") if record.cut else ""),
         ("class", record.retention),
         ("signed by", f"{chain.writer} ({record.writer})"),
         ("opened by", ", ".join(chain.head.seal.recipients)),

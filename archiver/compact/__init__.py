@@ -6,6 +6,7 @@ result is valid for its dialect, and compacting it again changes nothing.
 """
 
 from archiver.compact.compaction import Compacted, compact
+from archiver.compact.fitting import Fitted, fit
 from archiver.compact.notes import Conclusion, Stub, read_stub
 from archiver.compact.options import CompactOptions, CompactReport
 from archiver.compact.outline import Outline
@@ -17,11 +18,13 @@ __all__ = [
     "CompactReport",
     "Compacted",
     "Conclusion",
+    "Fitted",
     "Outline",
     "Stub",
     "Summarise",
     "SummaryFacts",
     "compact",
     "default_summary",
+    "fit",
     "read_stub",
 ]

@@ -40,13 +40,7 @@ class Artifacts:
         data = encode(text)
         digest = self._keep(data)
         if digest not in self._by_digest:
-            self._by_digest[digest] = Artifact(
-                sha256=digest,
-                size=len(data),
-                summary=summary,
-                head=_SURROGATES.sub("\ufffd", head(text, _SHOWN)),
-                tail=_SURROGATES.sub("\ufffd", tail(text, _SHOWN)),
-            )
+            self._by_digest[digest] = described(text, data, summary, digest)
         return Content(len(data), digest, (digest,))
 
     def blob(self, media: str, text: str) -> tuple[str, Content]:
@@ -77,6 +71,17 @@ class Artifacts:
             spooled = spool.close()
             self.members.append(Member(f"{FOLDER}/{digest}", spooled.path, spooled.size, digest))
         return digest
+
+
+def described(text: str, data: bytes, summary: str, digest: str = "") -> Artifact:
+    """What the list says of a text, `data` in bytes; its digest is computed where the caller has none."""
+    return Artifact(
+        sha256=digest or hashlib.sha256(data).hexdigest(),
+        size=len(data),
+        summary=summary,
+        head=_SURROGATES.sub("\ufffd", head(text, _SHOWN)),
+        tail=_SURROGATES.sub("\ufffd", tail(text, _SHOWN)),
+    )
 
 
 def _decoded(text: str) -> bytes | None:

@@ -137,9 +137,10 @@ class Editor:
         answers = Counter(result.call_id for result in results)
         edited = item
         for result, call in zip(results, self._plan.calls_answered(index), strict=True):
-            if call == NO_CALL or answers[result.call_id] > 1:
+            if answers[result.call_id] > 1:
                 continue
-            text = self._cut(result, call) if recent else self._stub(result, call)
+            unknown = call == NO_CALL  # nothing says what a stub of it would have to say
+            text = self._cut(result, call) if recent or unknown else self._stub(result, call)
             if text is not None:
                 edited = self._dialect.stub_result(edited, result.call_id, text)
         return edited
@@ -190,10 +191,9 @@ class Editor:
     def _kept(self, result: ToolResult, call: int) -> Content:
         conclusion = conclude(result.text, is_error=result.is_error)
         calls = self._plan.outline.calls
+        of = "a result without a call" if call == NO_CALL else f"{calls.name(call)} {calls.label(call)}"
         said = f"; {conclusion.last}" if conclusion.last else ""
-        content = self._artifacts.text(
-            result.text, f"{calls.name(call)} {calls.label(call)}: {conclusion.status}{said}"
-        )
+        content = self._artifacts.text(result.text, f"{of}: {conclusion.status}{said}")
         held = (*content.artifacts, *attachments(result.text))
         return Content(content.size, content.sha256, tuple(dict.fromkeys(held)))
 

@@ -141,7 +141,7 @@ class Outline:
         self.result_item.append(index)
         self.result_call.append(number)
         if number == NO_CALL:
-            return 0
+            return OUTPUT if byte_length(result.text) > self._options.output_limit else 0
         self.calls.state[number] = FAILED if result.is_error else ANSWERED
         if self.calls.writes(number) and not result.is_error:
             _latest(self.files, self.calls.label(number), number, _FILES_KEPT)

@@ -33,6 +33,7 @@ from archiver.freshness import Policy
 from archiver.freshness.hosts import AddressError, read_entry
 from archiver.model import Frozen
 from archiver.model.limits import MAX_MEMBER, Limits
+from archiver.model.limits import Policy as LimitPolicy
 
 file_values: ContextVar[dict[str, Any]] = ContextVar("file_values")
 """What the configuration file holds, while `load` builds the settings."""
@@ -146,6 +147,27 @@ class LimitSettings(Limits):
     bundle: Size = Field(2 << 30, description="Bytes of one unpacked bundle.")
     run: Size = Field(20 << 30, description="Stored bytes of all bundles of a run.")
     members: Count = Field(100_000, description="Files in one bundle.")
+    item: Size = Field(
+        16 << 20,
+        description="Bytes of one line or message in the file of a transcript; one made of escapes takes 37 "
+        "times its size in memory.",
+    )
+    artifact: Size = Field(16 << 20, description="Bytes of one output or picture that is an artifact.")
+    artifact_policy: LimitPolicy = Field(
+        "head-and-tail",
+        description="What becomes of a larger one: no save, its head and tail, or what the list of artifacts "
+        "says of it.",
+    )
+    bundle_policy: LimitPolicy = Field(
+        "head-and-tail",
+        description="What becomes of artifacts, the largest first, and of files of unknown formats when a "
+        "bundle is too large.",
+    )
+    run_policy: LimitPolicy = Field(
+        "reference",
+        description="What becomes of all artifacts of a run that has met its limit; what then has no room is "
+        "refused.",
+    )
 
 
 class TrustSettings(Frozen):

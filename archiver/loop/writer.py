@@ -25,6 +25,7 @@ from archiver.loop.snapshot import Snapshot, Ticket
 from archiver.loop.writer_delivery import Deliverer
 from archiver.loop.writer_errors import too_late
 from archiver.loop.writer_queue import MAX_WAITING, Job, Queue
+from archiver.loop.writer_room import Room
 from archiver.loop.writer_sealing import Sealer
 from archiver.loop.writer_thread import SealingThread
 from archiver.parallel import in_time
@@ -61,9 +62,10 @@ class Writer:
         self.reach = Reach()
         self._pid = os.getpid()
         self._changed = threading.Condition()
-        self._sealer = Sealer(setup, place, spool, options, self._deliver_all)
+        room = Room(setup.settings.limits, options)
+        self._sealer = Sealer(setup, place, spool, room.options, self._deliver_all)
         self._sealing = SealingThread(
-            place.run, self._sealer, Queue(queue, most_bytes), self._changed, self._deliver
+            place.run, self._sealer, Queue(queue, most_bytes), self._changed, self._deliver, room
         )
         self._deliverer = Deliverer(
             setup, place.run, spool, self._sealer.tally, self._changed, self.reach, self._sealing.lose

@@ -7,11 +7,12 @@ import threading
 import time
 from collections.abc import Callable
 
-from archiver.errors import ArchiverError, StaleWriterError, UsageError
+from archiver.errors import ArchiverError, LimitExceededError, StaleWriterError, UsageError
 from archiver.loop.snapshot import Status, Ticket
 from archiver.loop.writer_delivery import Pace
 from archiver.loop.writer_errors import TRANSIENT, Complaints, as_error, too_late
 from archiver.loop.writer_queue import Job, Queue
+from archiver.loop.writer_room import Room
 from archiver.loop.writer_sealing import Sealed, Sealer
 
 log = logging.getLogger("archiver")
@@ -30,8 +31,11 @@ class SealingThread:
         queue: Queue,
         changed: threading.Condition,
         spooled: Callable[[int, Ticket], None],
+        room: Room,
     ) -> None:
-        """`changed` is notified of all that happens; `spooled` gets the number of what is to be delivered."""
+        """`changed` is notified of all that happens; `spooled` gets the number of what is to be delivered;
+        `room` is told of a limit that the run has met.
+        """
         self.numbering = threading.Lock()
         """Held while a number is given, and by a fence, which needs the next one to stay the next one."""
         self.lost: StaleWriterError | None = None
@@ -40,7 +44,7 @@ class SealingThread:
         """How long the last one took until it was durable."""
         self.complaints = Complaints(run)
         self._run, self._sealer, self._queue = run, sealer, queue
-        self._changed, self._spooled = changed, spooled
+        self._changed, self._spooled, self._room = changed, spooled, room
         self._current: Job | None = None
         self._pace = Pace()
         self._failing: ArchiverError | None = None
@@ -156,7 +160,7 @@ class SealingThread:
         started = time.monotonic()
         try:
             self.raise_if_lost()
-            sealed = self._sealer.seal(job)
+            sealed = self._with_room(job)
             self.last_seconds = time.monotonic() - started
         except StaleWriterError as error:
             self.lose(error)
@@ -169,6 +173,16 @@ class SealingThread:
             job.snapshot.ticket.settle("failed", error=ours)
         else:
             self._sealed(job, sealed)
+
+    def _with_room(self, job: Job) -> Sealed:
+        """Sealed; once the run has met its limit, with as little of outputs as `limits.run_policy` says."""
+        try:
+            return self._sealer.seal(job)
+        except LimitExceededError as error:
+            if not self._room.met(error):
+                raise
+            log.warning("run %s: %s; from now on it is saved by limits.run_policy", self._run, error)
+            return self._sealer.seal(job)
 
     def _sealed(self, job: Job, sealed: Sealed) -> None:
         with self._changed:

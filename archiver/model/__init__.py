@@ -23,7 +23,7 @@ from archiver.model.checkpoint import (
 from archiver.model.items import Items
 from archiver.model.member import Member
 from archiver.model.note import Note, Rekeyed
-from archiver.model.receipt import Finding, LeftOut, Receipt, RuleFile
+from archiver.model.receipt import Cut, Finding, LeftOut, Receipt, RuleFile
 from archiver.model.record import (
     RECORD_FORMAT,
     BundleRef,
@@ -43,6 +43,7 @@ __all__ = [
     "Budget",
     "BundleRef",
     "Checkpoint",
+    "Cut",
     "Effect",
     "EffectCounts",
     "Environment",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from archiver.model.base import Frozen
-from archiver.model.checkpoint import Digest
+from archiver.model.base import Frozen, JsonValue
+from archiver.model.checkpoint import Count, Digest
 
 Fingerprint = Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
 
@@ -33,6 +33,30 @@ class LeftOut(Frozen):
     rules: tuple[str, ...] = ()
 
 
+class Cut(Frozen):
+    """An output, or a file of an unknown format, that a limit had no room for."""
+
+    member: str
+    """What it would be in the bundle; of a file its name."""
+    limit: Literal["artifact", "bundle", "members", "run"]
+    policy: Literal["head-and-tail", "reference"]
+    """What was done: only head and tail are carried, or nothing but what is said of it elsewhere."""
+    size: Count
+    """Its bytes, redacted."""
+    kept: Count
+    """Bytes of what is carried of it."""
+    kept_as: str | None = None
+    """The member that holds its head and tail."""
+
+    @property
+    def said(self) -> str:
+        """In words, for whoever saves or restores."""
+        what = f"{self.member} has {self.size} bytes, which limits.{self.limit} has no room for"
+        if self.policy == "reference":
+            return f"{what}: not carried"
+        return f"{what}: of it {self.kept} bytes of head and tail are carried"
+
+
 class RuleFile(Frozen):
     """A file of rules that was in force."""
 
@@ -55,3 +79,13 @@ class Receipt(Frozen):
     """Names (never values) of registered secrets that are too short to search for."""
     unread: tuple[str, ...] = ()
     """Well-known files of credentials that could not be read, and why: their values were not searched for."""
+    cut: tuple[Cut, ...] = ()
+    """What limits had no room for; absent where there is none."""
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_rare(self, as_usual: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
+        """A receipt without cuts has the form of those made before there were any."""
+        document: dict[str, JsonValue] = as_usual(self)
+        if not self.cut:
+            document.pop("cut", None)
+        return document

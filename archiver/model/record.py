@@ -108,6 +108,8 @@ class Record(Frozen):
     findings: dict[str, Count] = Field(default_factory=dict)
     """Number of findings by rule."""
     left_out: Count = 0
+    cut: Count = 0
+    """Outputs that limits had no room for; the receipt in the bundle names them."""
     sizes: Sizes = Sizes()
     writer: str
     """The signing key, `ed25519:` and base64 of the 32-byte public key."""
@@ -128,7 +130,7 @@ class Record(Frozen):
     def _without_what_is_rare(self, as_usual: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
         """What is rare and absent has one form, that of records made before there was any of it."""
         document: dict[str, JsonValue] = as_usual(self)
-        for name in ("decisions", "missing_recipients", "source"):
+        for name in ("cut", "decisions", "missing_recipients", "source"):
             if not getattr(self, name):
                 document.pop(name, None)
         return document

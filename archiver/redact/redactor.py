@@ -12,6 +12,7 @@ from archiver import jsonio
 from archiver.errors import RedactionUnavailableError, UsageError
 from archiver.model import (
     Checkpoint,
+    Cut,
     Finding,
     Items,
     LeftOut,
@@ -71,6 +72,7 @@ class Redactor:
         self._clean: Clean = {}
         self._scrubber = Scrubber(finder, self._exact, self._ledger, clean=self._clean, names=names)
         self._left_out: list[LeftOut] = []
+        self._cut: tuple[Cut, ...] = ()
         self._dialect = "opaque"
         self._made: dict[int, Items] = {}
         self._scratch: Scratch | None = None
@@ -256,6 +258,10 @@ class Redactor:
         self._left_out.extend(scan.left_out)
         return kept
 
+    def note_cuts(self, cuts: tuple[Cut, ...]) -> None:
+        """Have the receipt name what limits had no room for."""
+        self._cut = cuts
+
     def receipt(self) -> Receipt:
         """All that was found so far; places and names are free of every value known by now."""
         loaded = self._finder.rules
@@ -287,6 +293,7 @@ class Redactor:
             left_out=tuple(left_out),
             too_short=self._too_short,
             unread=tuple(map(self._shown, self._unread)),
+            cut=tuple(one.model_copy(update={"member": self._shown(one.member)}) for one in self._cut),
         )
 
     def _names_of(self, found: Iterable[Finding]) -> dict[str, str]:

@@ -111,7 +111,7 @@ class JsonLines:
         if size > self.max_item:
             raise LimitExceededError(
                 f"line {number} of {self.part} is longer than {self.max_item:,} bytes",
-                remedy="archive a copy of the file without that line",
+                remedy="archive a copy of the file without that line, or raise limits.item",
             )
 
     def _tail(self, damaged: _Damaged) -> None:

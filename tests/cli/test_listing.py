@@ -20,7 +20,7 @@ def archived(command: Command, work: Path, objective: str = OBJECTIVE, *options:
         assert command("archive", path, "--run-id", run, *options).code == 0
 
 
-def test_a_pipe_has_three_more_columns_with_long_and_none_without(command: Command, home: Path) -> None:
+def test_a_pipe_has_four_more_columns_with_long_and_none_without(command: Command, home: Path) -> None:
     archived(command, home / "work")
     records = {one["run"]: one for one in command("list", "--json").json["runs"]}
     plain, long = command("list").rows, command("list", "--long").rows
@@ -29,7 +29,7 @@ def test_a_pipe_has_three_more_columns_with_long_and_none_without(command: Comma
     for row in long:
         record = records[row[0]]
         assert row[10:12] == [record["checkpoint_at"], record["dialect"]]
-        assert row[12] == OBJECTIVE
+        assert row[12:] == [OBJECTIVE, "0"]
     assert len(long) == len(IDS)
 
 

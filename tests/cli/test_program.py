@@ -43,7 +43,7 @@ EXIT_CODES = {
         7: "NeedsDecisionError BudgetExhaustedError",
         8: "StoreError StoreUnreachableError StoreMissingError StoreDeniedError StoreFullError "
         "ObjectNotFoundError ClockSkewError UnconfirmedError UnfencedStoreError",
-        9: "NoSuchRunError BundleExpiredError BundleRemovedError RunErasedError",
+        9: "NoSuchRunError NoSuchArtifactError BundleExpiredError BundleRemovedError RunErasedError",
     }.items()
     for name in names.split()
 }
