@@ -63,6 +63,7 @@ def artifact(
 
     In a pipe the list has a line each: id, bytes, media type, whole, head-and-tail or reference, summary.
     """
+    from contextlib import ExitStack
     from datetime import UTC, datetime
 
     from archiver import looking, outputs
@@ -75,7 +76,9 @@ def artifact(
     setup = open_for("read", config, store, identity, writers)
     chain = looking.chain_of(run, setup, datetime.now(UTC))
     record = looking.newest(chain, 1)[0] if at is None else looking.numbered(chain, at)
-    with shown(as_json) as progress, looking.look(record, setup, progress, "artifact") as looked:
+    with ExitStack() as stack:
+        with shown(as_json) as progress:
+            looked = stack.enter_context(looking.look(record, setup, progress, "artifact"))
         found = outputs.outputs(looked.checkpoint, looked.receipt, looked.folder)
         if name is None:
             _list(looked, found, as_json)

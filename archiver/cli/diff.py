@@ -96,10 +96,9 @@ def _compared(records: tuple[Record, Record], setup: Setup, as_json: bool) -> Di
     from archiver.comparing import compare
 
     with ExitStack() as stack:
-        progress = stack.enter_context(shown(as_json))
-        sides = [
-            _side(stack.enter_context(looking.look(record, setup, progress, "diff"))) for record in records
-        ]
+        with shown(as_json) as progress:
+            looks = [stack.enter_context(looking.look(record, setup, progress, "diff")) for record in records]
+        sides = [_side(looked) for looked in looks]
         return compare(*sides)
 
 

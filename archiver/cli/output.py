@@ -81,8 +81,8 @@ def text(blocks: Iterable[bytes]) -> None:
     held = ""
     for block in blocks:
         *lines, held = (held + decoder.decode(block)).split("\n")
-        for one in lines:
-            line(one)
+        if lines:
+            _write(sys.stdout, "\n".join((*map(safe_text, lines), "")))
         while len(held) > _SLICE:
             _write(sys.stdout, safe_text(held[:_SLICE]))
             held = held[_SLICE:]

@@ -239,10 +239,10 @@ def chunks(text: bytes) -> Items:
 
 
 def test_a_log_of_unknown_format_keeps_head_and_tail(scratch: Scratch) -> None:
-    text = log(20 * MIB).encode()
+    text = log(6 * MIB).encode()
     raw = TranscriptPart(name="build.log", media="raw", items=chunks(text))
     small = TranscriptPart(name="note.txt", media="raw", items=chunks(b"kept\n"))
-    found = fitted(opaque(raw, small), Limits(bundle=8 * MIB), scratch)
+    found = fitted(opaque(raw, small), Limits(bundle=2 * MIB), scratch)
     holds_together(found)
     (cut,) = found.cuts
     assert (cut.member, cut.limit, cut.policy) == ("build.log", "bundle", "head-and-tail")
@@ -261,7 +261,7 @@ def test_a_log_of_unknown_format_keeps_head_and_tail(scratch: Scratch) -> None:
 
 
 def test_lines_of_json_of_unknown_format_stay_lines_of_json(scratch: Scratch) -> None:
-    items = Items.of({"n": number, "text": "x" * 200} for number in range(20_000))
+    items = Items.of({"n": number, "text": "x" * 200} for number in range(8_000))
     found = fitted(opaque(TranscriptPart(name="log.jsonl", items=items)), Limits(bundle=MIB), scratch)
     holds_together(found)
     (part,) = found.compacted.checkpoint.value.transcript.parts
@@ -271,7 +271,7 @@ def test_lines_of_json_of_unknown_format_stay_lines_of_json(scratch: Scratch) ->
     numbers = [value["n"] for value in values if not isinstance(value, str)]
     half = values.index(note)
     assert numbers[:half] == list(range(half))
-    assert numbers[half:] == list(range(20_000 - len(numbers[half:]), 20_000))
+    assert numbers[half:] == list(range(8_000 - len(numbers[half:]), 8_000))
 
 
 @pytest.mark.parametrize("policy", ["head-and-tail", "reference"])
@@ -335,8 +335,8 @@ def test_whatever_the_limits_what_is_carried_holds_together_and_fits(
 
 
 def test_of_very_many_outputs_each_is_carried_or_told_of(scratch: Scratch) -> None:
-    uses = [Use("Bash", {"command": f"c{n}"}, log(70_000, f"w{n}")) for n in range(200)]
-    found = fitted(session("anthropic-messages", *uses), Limits(bundle=3 * MIB), scratch)
+    uses = [Use("Bash", {"command": f"c{n}"}, log(70_000, f"w{n}")) for n in range(40)]
+    found = fitted(session("anthropic-messages", *uses), Limits(bundle=MIB), scratch)
     holds_together(found)
-    assert len(found.cuts) + len(artifacts(found)) >= 200
-    assert sum(map(len, members(found).values())) <= 3 * MIB
+    assert len(found.cuts) + len(artifacts(found)) >= 40
+    assert sum(map(len, members(found).values())) <= MIB

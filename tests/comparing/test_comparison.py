@@ -34,7 +34,9 @@ from archiver.model.difference import Difference
 from .sides import NOW, checkpoint, checkpoints, messages, side
 
 SCHEMA = jsonschema.Draft202012Validator(
-    json.loads((Path(__file__).parents[2] / "schemas" / "v2" / "diff.schema.json").read_text(encoding="utf-8"))
+    json.loads(
+        (Path(__file__).parents[2] / "schemas" / "v2" / "diff.schema.json").read_text(encoding="utf-8")
+    )
 )
 ANOTHER: dict[str, Any] = {
     "task_id": "another",
@@ -99,7 +101,7 @@ def test_a_checkpoint_differs_in_nothing_from_itself(made: Checkpoint) -> None:
     assert found.empty, found.document()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(checkpoints, checkpoints)
 def test_what_is_told_is_the_other_way_round_the_other_way_round(one: Checkpoint, other: Checkpoint) -> None:
     there = compare(side(one, 1), side(other, 2))

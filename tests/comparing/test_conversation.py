@@ -75,6 +75,7 @@ def test_compaction_is_no_change(dialect: str, scratch: Scratch) -> None:
         Turn(ask=f"ask {n}", thinking=f"hm {n}", say=f"say {n}", uses=(Use("Bash", {"c": n}, "out\n" * 400),))
         for n in range(6)
     ]
+    turns[3] = Turn(ask="ask 3", say="A pause, behind which a message begins in every format.")
     short, long = (
         compact(
             redacted(saved(dialect, write(some, dialect).lines)),

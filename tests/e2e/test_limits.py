@@ -71,12 +71,18 @@ def records(setup: Setup) -> list[Record]:
     return [link.record for link in Catalog(setup).chain(RUN).links]
 
 
-def test_an_output_that_ran_away_is_head_and_tail(setup: Setup, tmp_path: Path) -> None:
-    done = archive(Source(checkpoint=with_output(noise(40 * MIB))), setup)
+@pytest.mark.parametrize(
+    ("size", "limit"), [(3, 1), pytest.param(100, 16, marks=pytest.mark.soak, id="a log that ran away")]
+)
+def test_an_output_that_ran_away_is_head_and_tail(
+    size: int, limit: int, setup: Setup, tmp_path: Path
+) -> None:
+    setup = limited(setup, artifact=limit * MIB)
+    done = archive(Source(checkpoint=with_output(noise(size * MIB))), setup)
     assert done.record.cut == 1
     assert done.record.sizes.compacted < MIB
     (cut,) = sound(setup, tmp_path / "out")["cut"]
-    assert (cut["limit"], cut["policy"], cut["size"]) == ("artifact", "head-and-tail", 40 * MIB)
+    assert (cut["limit"], cut["policy"], cut["size"]) == ("artifact", "head-and-tail", size * MIB)
     assert any("limits.artifact has no room for" in warning for warning in done.warnings)
 
 
