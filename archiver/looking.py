@@ -5,7 +5,7 @@ Looking is not going on: whether the world still matches is not asked, and nothi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -76,7 +76,6 @@ def look(record: Record, setup: Setup, progress: Progress, within: str) -> Itera
 
 
 def _numbers(chain: Chain) -> str:
-    found: Collection[int] = [link.record.seq for link in chain.links if link.record.bundle is not None]
-    shown = list(found)[-_NEAR:]
-    more = "… " if len(found) > len(shown) else ""
-    return more + ", ".join(map(str, shown))
+    found = [link.record.seq for link in chain.links if link.record.bundle is not None]
+    more = "… " if len(found) > _NEAR else ""
+    return more + ", ".join(map(str, found[-_NEAR:]))
