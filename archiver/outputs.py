@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import tempfile
@@ -13,7 +14,14 @@ from pathlib import Path
 from typing import Final
 
 from archiver import target
-from archiver.errors import AlreadyExistsError, InputNotFoundError, NoSuchArtifactError, UsageError
+from archiver.errors import (
+    AlreadyExistsError,
+    ArchiverError,
+    InputNotFoundError,
+    NoSuchArtifactError,
+    StoreFullError,
+    UsageError,
+)
 from archiver.model import Artifact, Checkpoint, Cut, Receipt
 from archiver.safetext import shorten
 from archiver.scratch import fsync_folder
@@ -23,6 +31,7 @@ SHORTEST: Final = 6
 FOLDER: Final = "artifacts"
 _BLOCK: Final = 1 << 20
 _NEAR: Final = 5
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _ID = re.compile(r"[0-9a-f]{1,64}")
 
 
@@ -151,7 +160,7 @@ def write_new(blocks: Iterable[bytes], path: Path) -> int:
     except FileExistsError as error:
         raise _exists(path) from error
     except OSError as error:
-        raise target.failed(path, error) from error
+        raise _failed(path, error) from error
     finally:
         if temporary is not None:
             with suppress(OSError):
@@ -168,6 +177,14 @@ def _appear(temporary: Path, path: Path) -> None:
     except OSError:
         target.new_file(path).close()
         temporary.replace(path)
+
+
+def _failed(path: Path, error: OSError) -> ArchiverError:
+    kind = StoreFullError if error.errno in _FULL else InputNotFoundError
+    return kind(
+        f"{path} cannot be written: {error.strerror}",
+        remedy="free some space there, or name another --output",
+    )
 
 
 def _exists(path: Path) -> AlreadyExistsError:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from archiver.errors import NoSuchArtifactError, UsageError
+from archiver.errors import AlreadyExistsError, NoSuchArtifactError, StoreFullError, UsageError
 from archiver.model import Artifact, Checkpoint, Cut, LeftOut, Receipt
-from archiver.outputs import Output, chosen, outputs
+from archiver.outputs import Output, chosen, outputs, write_new
 
 NOW = datetime(2026, 1, 31, 14, tzinfo=UTC)
 DIGESTS = ["abcdef00" + "0" * 56, "abcdef01" + "0" * 56, "1" * 64, "2" * 64, "3" * 64]
@@ -69,3 +73,35 @@ def test_a_link_in_place_of_an_artifact_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "artifacts" / DIGESTS[0]).symlink_to("/etc/passwd")
     (one,) = outputs(checkpoint(DIGESTS[0]), Receipt(), tmp_path)
     assert one.state == "reference"
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_that_came_meanwhile_is_not_written_over(
+    tmp_path: Path, links: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    if not links:
+        monkeypatch.setattr(os, "link", refuse)
+    place = tmp_path / "out"
+
+    def blocks() -> Iterator[bytes]:
+        place.write_bytes(b"of somebody else")
+        yield b"ours"
+
+    with pytest.raises(AlreadyExistsError):
+        write_new(blocks(), place)
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("out", b"of somebody else")]
+    assert write_new([b"a", b"bc"], tmp_path / "new") == 3
+    assert (tmp_path / "new").read_bytes() == b"abc"
+
+
+def test_what_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
+    def blocks() -> Iterator[bytes]:
+        yield b"half"
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(StoreFullError):
+        write_new(blocks(), tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
