@@ -124,29 +124,29 @@ def test_a_credential_at_a_cut_is_replaced_before_it(setup: Setup, tmp_path: Pat
 @pytest.fixture
 def full(setup: Setup) -> Iterator[Setup]:
     """A run whose bundles have room for two such outputs, and no more."""
-    archive(Source(checkpoint=with_output(noise(MIB))), setup)
+    archive(Source(checkpoint=with_output(noise(MIB // 4))), setup)
     used = sum(info.size for info in setup.store.list("bundles/"))
     yield limited(setup, run=used * 5 // 2)
 
 
 def test_a_run_that_has_met_its_limit_goes_on_without_outputs(full: Setup, tmp_path: Path) -> None:
     for _ in range(4):
-        archive(Source(checkpoint=with_output(noise(MIB))), full)
+        archive(Source(checkpoint=with_output(noise(MIB // 4))), full)
     assert [record.cut for record in records(full)] == [0, 0, 1, 1, 1]
     (cut,) = sound(full, tmp_path / "out")["cut"]
     assert (cut["limit"], cut["policy"]) == ("run", "reference")
     refusing = limited(full, run_policy="refuse")
     with pytest.raises(LimitExceededError, match="the limit of a run is"):
-        archive(Source(checkpoint=with_output(noise(MIB))), refusing)
+        archive(Source(checkpoint=with_output(noise(MIB // 4))), refusing)
 
 
 def test_a_loop_goes_on_without_outputs(full: Setup, tmp_path: Path) -> None:
-    archive(Source(checkpoint=with_output(noise(MIB))), full)
+    archive(Source(checkpoint=with_output(noise(MIB // 4))), full)
     full = limited(full, run=full.settings.limits.run * 7 // 5)
     one = writer(full, place=position.find(RUN, full))
     try:
         for number in range(3):
-            taken = snapshot(f"{number}", plain=False, make=lambda: with_output(noise(MIB)))
+            taken = snapshot(f"{number}", plain=False, make=lambda: with_output(noise(MIB // 4)))
             assert one.save(taken, stored=True), taken.ticket.error
         assert not one.failures
     finally:
@@ -159,7 +159,7 @@ def test_a_run_without_any_room_is_refused_and_the_loop_is_told(full: Setup) -> 
     none = limited(full, run=1)
     one = writer(none, place=position.find(RUN, none))
     try:
-        one.submit(last := snapshot("x", plain=False, make=lambda: with_output(noise(MIB))))
+        one.submit(last := snapshot("x", plain=False, make=lambda: with_output(noise(MIB // 4))))
         assert one.drain()
         assert isinstance(last.ticket.error, LimitExceededError)
     finally:
