@@ -69,6 +69,7 @@ bench: $(VENV)/.installed  ## speed and memory, as ratios within one run
 	$(BIN)/python benchmarks/listing.py
 	$(BIN)/python benchmarks/plan.py
 	$(BIN)/python benchmarks/checkpoint.py
+	$(BIN)/python benchmarks/increments.py
 	$(BIN)/python benchmarks/sweep.py
 
 schemas: $(VENV)/.installed  ## write the JSON Schemas from the models

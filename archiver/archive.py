@@ -28,8 +28,18 @@ from archiver import (
     tagging,
     telemetry,
 )
-from archiver.compact import Compacted, CompactOptions, CompactReport, Summarise, compact, fit
+from archiver.compact import (
+    Compacted,
+    CompactOptions,
+    CompactReport,
+    Marks,
+    Summarise,
+    SummaryFacts,
+    compact,
+    fit,
+)
 from archiver.describe import Given
+from archiver.epochs import Based, Reason, Terms, pays
 from archiver.errors import (
     AlreadyExistsError,
     LimitExceededError,
@@ -38,7 +48,7 @@ from archiver.errors import (
     StoreDeniedError,
     UsageError,
 )
-from archiver.model import Checkpoint, Receipt, Record, Sizes, SourceRef, Transcript
+from archiver.model import Checkpoint, Member, Outcome, Receipt, Record, Sizes, SourceRef, Transcript
 from archiver.position import Position
 from archiver.progress import Progress, Silent
 from archiver.record_of import record_of
@@ -56,6 +66,10 @@ from archiver.watch import Watch
 
 if TYPE_CHECKING:
     from archiver.setup import Setup
+
+
+Choose = Callable[[Terms, Outcome], Based | Reason]
+"""What the next bundle is to be based on, or why it is to be full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +128,11 @@ class Prepared:
     redactor: Redactor
     setup: Setup
     made_of: SourceRef | None = None
+    marks: Marks = Marks()  # noqa: RUF009 - frozen and without state
+    """Where its compaction stood."""
+    terms: Terms | None = None
+    based: Based | Reason = "unacknowledged"
+    """What it is based on, or why it is full."""
 
     def new_name(self) -> str:
         """A name for the bundle that nothing has had before."""
@@ -230,11 +249,13 @@ def prepare(
     progress: Progress | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     parent: Path | None = None,
+    choose: Choose = lambda _terms, _outcome: "unacknowledged",
 ) -> Iterator[Prepared]:
     """All that is done before the store is asked: the checkpoint as a sealed bundle in a scratch folder.
 
     `place` says where a transcript goes; `parent` is the folder that the scratch folder is made in, which
-    goes when the block ends. Errors that leave the block are free of credentials.
+    goes when the block ends; `choose` what the bundle is based on, if that pays. Errors that leave the block
+    are free of credentials.
     """
     progress = progress or Silent()
     with clean_errors(lambda: setup.redactor(new_key())), Scratch(parent) as scratch:
@@ -251,17 +272,63 @@ def prepare(
             surveys = watch.surveys()
             described = _describe(source, options, found, redacted, surveys, redactor, setup, now())
             checkpoint = redactor.checkpoint(described)
-            summarise = redacted_summary(options.summarise, redactor)
-            compacted = compact(checkpoint, watch.outlines, compaction, scratch, summarise=summarise)
+            reached = setup.seal_to(found.run, checkpoint.value.task_id, "bundle")
+            terms = Terms.of(redactor.receipt(), reached.fingerprints)
+            based = choose(terms, checkpoint.value.outcome)
+            made = partial(
+                compact,
+                checkpoint,
+                watch.outlines,
+                compaction,
+                scratch,
+                summarise=_once(redacted_summary(options.summarise, redactor)),
+            )
+            compacted = made(marks=based.marks if isinstance(based, Based) else None)
+            if isinstance(based, Based) and not pays(_members(compacted), based.base.table):
+                based = "size"
+                compacted = made()
             compacted = _fitted(compacted, options, setup, redactor, scratch)
         _check_ids(compacted.checkpoint.value, found)
         with telemetry.span("archiver.save.seal"):
-            sealed = seal(redactor, compacted, found, setup, scratch, progress)
+            base = based.base if isinstance(based, Based) else None
+            sealed = seal(redactor, compacted, found, setup, scratch, progress, reached, base)
         # Once more, with what the last scan found: the record repeats texts of the checkpoint.
         settled = redactor.settled(compacted.checkpoint).value
         _check_ids(settled, found)
-        report, made_of = compacted.report, options.made_of
-        yield Prepared(sealed, settled, found, report, tuple(dropped), total, redactor, setup, made_of)
+        yield Prepared(
+            sealed,
+            settled,
+            found,
+            compacted.report,
+            tuple(dropped),
+            total,
+            redactor,
+            setup,
+            options.made_of,
+            compacted.marks,
+            terms,
+            based,
+        )
+
+
+def _members(compacted: Compacted) -> Iterator[Member]:
+    """What will be packed, but for the receipt, as it is before the last scan."""
+    yield from members.of_state(compacted.checkpoint.value)
+    yield from compacted.members.value
+
+
+def _once(summarise: Summarise | None) -> Summarise | None:
+    """A summary of the caller's, which may cost as much as a call of a model, asked for once."""
+    if summarise is None:
+        return None
+    made: list[str] = []
+
+    def summary(facts: SummaryFacts) -> str:
+        if not made:
+            made.append(summarise(facts))
+        return made[0]
+
+    return summary
 
 
 @telemetry.span("archiver.save.store")

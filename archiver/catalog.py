@@ -99,6 +99,11 @@ class Chain:
         return self.links[-1]
 
     @property
+    def records(self) -> tuple[Record, ...]:
+        """What the links hold."""
+        return tuple(link.record for link in self.links)
+
+    @property
     def writer(self) -> str:
         """Name of the writer of the last of them."""
         return self.head.writer

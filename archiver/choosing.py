@@ -222,7 +222,7 @@ def _chain(beginning: Beginning, setup: Setup, previous: bool) -> Chain:
 
 def _before(chain: Chain, setup: Setup) -> Record:
     """The newest whole checkpoint before the newest; what a broken chain ends at counts as the newest."""
-    checkpoints = [link.record for link in chain.links if link.record.bundle is not None]
+    checkpoints = [one for one in chain.records if one.bundle is not None]
     if chain.head.record.seq == chain.newest:
         checkpoints = checkpoints[:-1]
     found = newest_whole(checkpoints, setup)
@@ -239,7 +239,10 @@ def _advise(error: ArchiverError, run: str, damaged: int, setup: Setup) -> None:
     try:
         beginning = Catalog(setup).beginning(run)
         links = [link for link in beginning.links if link.record.seq < damaged]
-        found = newest_whole([link.record for link in links if link.record.bundle is not None], setup)
+        without = error.details.get("base")
+        found = newest_whole(
+            [link.record for link in links], setup, without=without if isinstance(without, int) else None
+        )
         if found is None:
             return
         price = lost(

@@ -33,12 +33,20 @@ def fits(bundle: BundleRef, size: int | None) -> bool:
     return size is not None and bundle.payload_length < size <= bundle.payload_length + MAX_HEADER
 
 
-def newest_whole(records: Sequence[Record], setup: Setup) -> Record | None:
-    """The last of the records of one run whose bundle is there and has a size that fits: one list."""
+def newest_whole(records: Sequence[Record], setup: Setup, *, without: int | None = None) -> Record | None:
+    """The last of the records of one run whose bundle is there and has a size that fits: one list.
+
+    So have all that it is based on, which must be among the records. None that needs number `without`.
+    """
     sizes: dict[str, int] = {}
     if records:
         sizes = {info.name: info.size for info in setup.store.list(layout.bundles_prefix(records[0].run))}
-    whole = (one for one in reversed(records) if one.bundle and fits(one.bundle, sizes.get(one.bundle.name)))
+    there = {
+        one.seq: one.bundle
+        for one in records
+        if one.bundle and one.seq != without and fits(one.bundle, sizes.get(one.bundle.name))
+    }
+    whole = (one for one in reversed(records) if one.seq in there and there.keys() >= {*there[one.seq].bases})
     return next(whole, None)
 
 

@@ -73,15 +73,10 @@ def receipt_in(folder: Path) -> Receipt:
 def with_items(checkpoint: Checkpoint, folder: Path, manifest: Manifest) -> Checkpoint:
     """The checkpoint with each part's items read from its segments in `folder`.
 
-    `manifest` is the bundle's own: a segment is one of its files below `transcript/` or `full/`, and is named
-    once in the whole checkpoint. `ArchiveFormatError` for every other.
+    `manifest` is the bundle's whole table: a segment is one of its files below `transcript/` or `full/`, and
+    is named once in the whole checkpoint. `ArchiveFormatError` for every other.
     """
-    if elsewhere := [entry.path for entry in manifest.members if entry.bundle is not None]:
-        raise ArchiveFormatError(
-            f"{elsewhere[0]} and {len(elsewhere) - 1} more members lie in earlier bundles",
-            remedy="incremental bundles need a newer release of checkpoint-archiver",
-        )
-    sizes = {entry.path: entry.size for entry in manifest.here() if entry.path.startswith(_SEGMENTS)}
+    sizes = {entry.path: entry.size for entry in manifest.members if entry.path.startswith(_SEGMENTS)}
     return checkpoint.model_copy(
         update={
             name: _filled(transcript, folder, sizes)

@@ -100,9 +100,10 @@ def of_run(
 
     Raises what reading a checkpoint does.
     """
-    record = choose(Catalog(setup).chain(run, upto=at), at)
+    chain = Catalog(setup).chain(run, upto=at)
+    record = choose(chain, at)
     with Scratch() as scratch:
-        found = saved.fetch(record, setup, scratch.path / "bundle", progress or Silent())
+        found = saved.fetch(record, setup, scratch.path / "bundle", progress or Silent(), chain.records)
         state = found.checkpoint.document(exclude=members.ITEMS) if found.steps else found.document
         where = f"run {record.run}, checkpoint {record.seq}"
         return record, Change(where, record.schema_version, found.steps, found.document, state)
@@ -119,7 +120,7 @@ def save_run(run: str, setup: Setup, *, progress: Progress | None = None) -> Arc
     if record.schema_version == SCHEMA_VERSION:
         return None
     with Scratch() as scratch:
-        found = saved.fetch(record, setup, scratch.path / "bundle", progress or Silent())
+        found = saved.fetch(record, setup, scratch.path / "bundle", progress or Silent(), chain.records)
         options = Options(capture=False, after=chain.newest)
         return archive(Source(checkpoint=found.checkpoint), setup, options=options, progress=progress)
 

@@ -92,7 +92,7 @@ def _planned(
     chain, record, standing = found.chain, found.record, found.standing
     saved.demand_supported(record)
     with choosing.advising(record, setup):
-        bundles.check_present(record, setup)
+        bundles.check_present(record, setup, chain.records)
     end = claiming.end_of(chain, record, catalog)
     reason, new = taking_over.words(resolve, setup.why, setup, now)
     entries = ledger.known(run, setup)
@@ -124,7 +124,7 @@ def _planned(
             "warnings": (*report.warnings, *end.warnings()),
         }
     )
-    return Planned(report, end, past, new, entries)
+    return Planned(report, end, past, new, entries, chain.records)
 
 
 @telemetry.span("archiver.restore")
@@ -169,7 +169,7 @@ def restore(
     with target.beside(into) as scratch:
         unpacked = scratch.path / "bundle"
         with choosing.advising(report.record, setup):
-            found = saved.fetch(report.record, setup, unpacked, progress)
+            found = saved.fetch(report.record, setup, unpacked, progress, planned.known)
         checkpoint, repairs = _repaired(found.checkpoint, scratch)
         checkpoint = taking_over.with_ledger(checkpoint, planned.entries)
         checkpoint, decisions = taking_over.decide(checkpoint, planned, resolve)

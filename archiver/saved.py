@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,14 +51,16 @@ def demand_supported(record: Record) -> None:
         )
 
 
-def fetch(record: Record, setup: Setup, unpacked: Path, progress: Progress) -> Saved:
+def fetch(record: Record, setup: Setup, unpacked: Path, progress: Progress, known: Iterable[Record]) -> Saved:
     """Unpack the bundle into the new folder `unpacked` and read its checkpoint, whose items lie there.
+
+    `known` are verified records of the run, among them those of the bases of the bundle.
 
     Raises what `bundles.fetch` does, `ArchiveFormatError` for a document that is not valid, and
     `ContextMismatchError` or `DigestMismatchError` where it is not what the record says.
     """
     demand_supported(record)
-    fetched = bundles.unpack(record, setup, unpacked, progress)
+    fetched = bundles.unpack(record, setup, unpacked, progress, known)
     document = members.document_in(unpacked)
     migrated, steps = _migrated(document, record)
     checkpoint = members.with_items(_validated(migrated, record), unpacked, fetched.manifest)

@@ -47,8 +47,10 @@ def seal(
     setup: Setup,
     scratch: Scratch,
     progress: Progress,
+    reached: age.Reached,
+    base: pack.Base | None = None,
 ) -> SealedBundle:
-    """Scan every member once more, pack them and seal the stream into a private file."""
+    """Scan every member once more, pack what `base` has not, and seal the stream into a private file."""
     checkpoint = compacted.checkpoint.value
     scanned = redactor.members(compacted.members.derive(lambda found: _in_order(checkpoint, found)), scratch)
     complete = scanned.derive(lambda found: (*found, members.of_receipt(redactor.receipt())))
@@ -61,9 +63,9 @@ def seal(
         mtime=max(0, int(checkpoint.checkpoint_at.timestamp())),
     )
     spool = scratch.spool("bundle", hashed=False)
-    reached = setup.seal_to(place.run, checkpoint.task_id, "bundle")
     sealer = age.seal(reached.recipients, spool.write)
-    packed = pack.pack(complete, head, sealer.write, limits=setup.settings.limits, progress=progress)
+    limits = setup.settings.limits
+    packed = pack.pack(complete, head, sealer.write, limits=limits, progress=progress, base=base)
     container = sealer.close()
     spooled = spool.close()
     return SealedBundle(spooled.path, spooled.size, packed, container, reached.missing)

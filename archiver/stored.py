@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,6 +28,8 @@ WORKERS: Final = 4
 """Bundles that are opened at the same time; each needs room on disk for what it holds."""
 
 T = TypeVar("T")
+_Known = tuple[Record, Sequence[Record]]
+"""A record, and those of its run that have a bundle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def receipt_of_today(opened: Opened, load: Callable[[bytes], FileRedactor]) -> R
     folder = opened.scratch.path / "bundle"
     found = tuple(
         Member(entry.path, folder / entry.path, entry.size, entry.sha256, entry.mode)
-        for entry in opened.manifest.here()
+        for entry in opened.manifest.members
     )
     transcript = members.document_in(folder).get("transcript")
     dialect = str(transcript.get("dialect")) if isinstance(transcript, dict) else ""
@@ -81,13 +83,14 @@ def look(
     catalog = Catalog(setup)
     found = _records(catalog, setup, tuple(runs), newest)
 
-    def one(given: Seen[Record]) -> Seen[T]:
+    def one(given: Seen[_Known]) -> Seen[T]:
         if given.answer is None:
             return Seen(given.run, given.seq, error=given.error)
         try:
             with Scratch() as scratch:
-                manifest = bundles.fetch(given.answer, setup, scratch.path / "bundle", Silent())
-                return Seen(given.run, given.seq, work(Opened(given.answer, manifest, scratch)))
+                record, known = given.answer
+                manifest = bundles.fetch(record, setup, scratch.path / "bundle", Silent(), known)
+                return Seen(given.run, given.seq, work(Opened(record, manifest, scratch)))
         except ArchiverError as error:
             return Seen(given.run, given.seq, error=error.with_traceback(None))
 
@@ -95,7 +98,7 @@ def look(
         yield from answers
 
 
-def _records(catalog: Catalog, setup: Setup, runs: tuple[str, ...], newest: bool) -> Iterator[Seen[Record]]:
+def _records(catalog: Catalog, setup: Setup, runs: tuple[str, ...], newest: bool) -> Iterator[Seen[_Known]]:
     """The records whose bundles are to be opened; a chain that does not hold is one error.
 
     So is a run of which more was seen than the store has: what is missing may be what is looked for.
@@ -120,13 +123,13 @@ def _records(catalog: Catalog, setup: Setup, runs: tuple[str, ...], newest: bool
         links = chain.links
         records = [link.record for link in links if link.record.bundle is not None]
         if newest:
-            yield from (Seen(run, record.seq, record) for record in records[-1:])
+            yield from (Seen(run, record.seq, (record, records)) for record in records[-1:])
             continue
         there = {info.name for info in setup.store.list(layout.bundles_prefix(run))}
         gone = Gone(links, setup, catalog.notes)
         for record in records:
             if record.bundle and record.bundle.name in there:
-                yield Seen(run, record.seq, record)
+                yield Seen(run, record.seq, (record, records))
             else:
                 yield Seen(run, record.seq, error=gone.error(record))
     if not runs:

@@ -35,6 +35,8 @@ class Planned:
     new: tuple[Decision, ...]
     entries: tuple[EffectEntry, ...] = ()
     """What the ledger had of the run."""
+    known: tuple[Record, ...] = ()
+    """The records of the run up to the checkpoint or beyond, verified."""
 
     @property
     def undecided(self) -> tuple[str, ...]:

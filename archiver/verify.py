@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
@@ -25,6 +25,7 @@ from archiver.gone import Gone
 from archiver.ledger import Reading
 from archiver.model import utc_text
 from archiver.model.effect_entry import EffectEntry
+from archiver.model.manifest import Manifest
 from archiver.model.record import Record
 from archiver.notes import Believed, Notes
 from archiver.parallel import in_order
@@ -163,12 +164,12 @@ class _Look:
 
         def look(run: str) -> list[Finding]:
             try:
-                links = self._one_by_one.chain(run).links
+                chain = self._one_by_one.chain(run)
             except ArchiverError as error:
                 return [Finding(layout.records_prefix(run), run, error=error, again=True)]
             return [
-                replace(self._open(link, link.record.bundle.name)[0], again=True)
-                for link in links
+                replace(self._opened_whole(link, link.record.bundle.name, chain.records), again=True)
+                for link in chain.links
                 if link.record.seq in picked[run] and link.record.bundle is not None
             ]
 
@@ -207,13 +208,16 @@ class _Look:
         seals: list[tuple[Record, Seal]] = []
         sizes = {info.name: info.size for info in self._setup.store.list(layout.bundles_prefix(run))}
         gone = Gone(beginning.links, self._setup, catalog.notes, self._now)
+        standing = bundles.Standing([link.record for link in beginning.links], self._setup.settings.limits)
         for link in beginning.links:
             record = link.record
             seals.append((record, link.seal))
             yield _compared(record, link.info.name, link.seal, catalog.notes, f"signed by {link.writer}")
             bundle = record.bundle
             if bundle is not None:
-                yield self._bundle(link, bundle.name, sizes.pop(bundle.name, None), gone, seals)
+                size = sizes.pop(bundle.name, None)
+                looked = self._bundle(link, bundle.name, size, gone, seals)
+                yield _based(looked, standing.found(record, looked.wrong, looked.manifest))
         for name in sizes:
             yield Finding(name, run, note=_UNCOMMITTED)
         yield from _advice(run, seals, self._setup)
@@ -229,25 +233,25 @@ class _Look:
 
     def _bundle(
         self, link: Entry, name: str, size: int | None, gone: Gone, seals: list[tuple[Record, Seal]]
-    ) -> Finding:
+    ) -> _Looked:
+        """What is found of a bundle alone, whatever it is based on."""
         run, seq = link.record.run, link.record.seq
         if size is None:
-            error = gone.error(link.record)
-            if isinstance(error, BundleExpiredError | BundleRemovedError):
-                state: Literal["expired", "removed"]
-                state = "expired" if isinstance(error, BundleExpiredError) else "removed"
-                return Finding(name, run, seq, note=str(error), state=state)
-            return Finding(name, run, seq, error=error)
+            return _absent(Finding(name, run, seq), gone.error(link.record))
         try:
             bundles.check_size(link.record, size)
         except ArchiverError as error:
-            return Finding(name, run, seq, error=error)
+            return _Looked(Finding(name, run, seq, error=error), error)
         if not self._deep and not link.record.missing_recipients:
-            return Finding(name, run, seq, note=_PRESENT)
-        finding, seal = self._open(link, name) if self._deep else self._marked(link, name)
+            return _Looked(Finding(name, run, seq, note=_PRESENT))
+        manifest = None
+        if self._deep:
+            finding, seal, manifest = self._open(link, name)
+        else:
+            finding, seal = self._marked(link, name)
         if seal is not None:
             seals.append((link.record, seal))
-        return finding
+        return _Looked(finding, finding.error, manifest)
 
     def _marked(self, link: Entry, name: str) -> tuple[Finding, Seal | None]:
         """Whom a bundle is sealed to whose record says that somebody is missing; only its header is read."""
@@ -261,16 +265,51 @@ class _Look:
             return Finding(name, record.run, record.seq, error=error), None
         return _compared(record, name, seal, self._catalog.notes, _PRESENT), seal
 
-    def _open(self, link: Entry, name: str) -> tuple[Finding, Seal | None]:
-        """What is found in a bundle, and whom it is sealed to if it can be opened."""
+    def _open(self, link: Entry, name: str) -> tuple[Finding, Seal | None, Manifest | None]:
+        """What is found in a bundle itself, whom it is sealed to if it can be opened, and its manifest."""
         record = link.record
         try:
             with Scratch() as scratch:
-                bundles.fetch(record, self._setup, scratch.path / "bundle", self._progress)
+                into = scratch.path / "bundle"
+                manifest = bundles.fetch_own(record, self._setup, into, self._progress)
             seal = bundles.seal(record, self._setup)
         except ArchiverError as error:
-            return Finding(name, record.run, record.seq, error=error), None
-        return _compared(record, name, seal, self._catalog.notes, "opened"), seal
+            return Finding(name, record.run, record.seq, error=error), None, None
+        return _compared(record, name, seal, self._catalog.notes, "opened"), seal, manifest
+
+    def _opened_whole(self, link: Entry, name: str, known: Sequence[Record]) -> Finding:
+        """What is found in a bundle with all that it takes from others."""
+        record = link.record
+        try:
+            with Scratch() as scratch:
+                bundles.fetch(record, self._setup, scratch.path / "bundle", self._progress, known)
+            seal = bundles.seal(record, self._setup)
+        except ArchiverError as error:
+            return Finding(name, record.run, record.seq, error=error)
+        return _compared(record, name, seal, self._catalog.notes, "opened")
+
+
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """What is said of a bundle alone, what is wrong with it, and its manifest where it was opened."""
+
+    finding: Finding
+    wrong: ArchiverError | None = None
+    manifest: Manifest | None = None
+
+
+def _absent(finding: Finding, error: ArchiverError) -> _Looked:
+    """Of a bundle that is not there: damage, unless it may be gone."""
+    if isinstance(error, BundleExpiredError | BundleRemovedError):
+        state: Literal["expired", "removed"]
+        state = "expired" if isinstance(error, BundleExpiredError) else "removed"
+        return _Looked(replace(finding, note=str(error), state=state, error=None), error)
+    return _Looked(replace(finding, error=error), error)
+
+
+def _based(looked: _Looked, wrong: ArchiverError | None) -> Finding:
+    """The finding of a bundle that cannot be had without others, with what is wrong with these."""
+    return looked.finding if wrong is None else _absent(looked.finding, wrong).finding
 
 
 def _left(erased: RunErasedError, run: str, only: bool) -> Finding:

@@ -27,9 +27,10 @@ STORES = sorted(path for path in GOLDEN.glob("v*/store") if path.is_dir())
 
 sys.path.insert(0, str(GOLDEN))
 import keys  # noqa: E402 - lies beside the golden stores
+from make_increments import messages  # noqa: E402 - as above
 from make_store import golden_setup, made_by_hand  # noqa: E402 - as above
 
-RUNS = {"v1": ["12", "run-b", "task-7"], "v2": ["by-hand/1", "sample", "text"]}
+RUNS = {"v1": ["12", "run-b", "task-7"], "v2": ["by-hand/1", "sample", "text"], "v2-increments": ["growing"]}
 
 
 @pytest.fixture(params=[path.parent.name for path in STORES])
@@ -45,6 +46,7 @@ def store(version: str, tmp_path: Path) -> Path:
 
 
 only_v1 = pytest.mark.parametrize("version", ["v1"])
+only_increments = pytest.mark.parametrize("version", ["v2-increments"])
 only_v2 = pytest.mark.parametrize("version", ["v2"])
 
 
@@ -171,3 +173,43 @@ def test_an_independent_decryptor_unpacks_the_bundles(
             jsonschema.validate(
                 json.loads((folder / f"{name}.json").read_bytes()), json.loads(schemas.text(f"v2/{schema}"))
             )
+
+
+@only_increments
+def test_each_of_a_chain_comes_back(setup: Setup, tmp_path: Path) -> None:
+    links = Catalog(setup).chain("growing").links
+    assert [link.record.bundle.bases for link in links if link.record.bundle] == [(), (1,), (1, 2), ()]
+    for seq in range(1, 5):
+        into = tmp_path / f"out-{seq}"
+        done = restore("growing", setup, into=into, at=seq, accept=("age", "git_commit"))
+        assert list(done.checkpoint.transcript.parts[0].items) == messages(seq)
+
+
+@only_increments
+def test_a_chain_is_put_together_by_the_text_alone(
+    store: Path, setup: Setup, identity_file: Path, tmp_path: Path
+) -> None:
+    """By what the format says of `base`, `dropped` and `members`, with nothing of the package."""
+    table: dict[str, tuple[int, str]] = {}
+    before: tuple[str, bytes] | None = None
+    for seq in (1, 2, 3):
+        (path,) = store.glob(f"bundles/growing/{seq:08d}-*.age")
+        folder = tmp_path / str(seq)
+        folder.mkdir()
+        decrypted(identity_file, "--untar", str(folder), str(path))
+        raw = (folder / "manifest.json").read_bytes()
+        manifest = json.loads(raw)
+        if before is not None:
+            sha256 = hashlib.sha256(before[1]).hexdigest()
+            assert (manifest["format"], manifest["base"]) == (2, {"bundle": before[0], "sha256": sha256})
+        for gone in manifest.get("dropped", []):
+            del table[gone]
+        table |= {member["path"]: (seq, member["sha256"]) for member in manifest["members"]}
+        before = (str(path.relative_to(store)), raw)
+    found = {path: (tmp_path / str(seq) / path).read_bytes() for path, (seq, _) in table.items()}
+    assert {path: hashlib.sha256(data).hexdigest() for path, data in found.items()} == {
+        path: sha256 for path, (_, sha256) in table.items()
+    }
+    (part,) = json.loads(found["checkpoint.json"])["transcript"]["parts"]
+    lines = b"".join(found[segment] for segment in part["segments"]).splitlines()
+    assert [json.loads(line) for line in lines] == messages(3)

@@ -9,6 +9,7 @@ from archiver.age.hybrid import HybridIdentity, HybridRecipient
 from archiver.age.keys import generate, parse_identity, parse_recipient, read_identities, write_identity
 from archiver.age.kms import KmsIdentity, KmsRecipient
 from archiver.age.kms_client import KmsClient
+from archiver.age.parts import Parts, open_parts
 from archiver.age.protocols import Identity, Recipient, SecretIdentity
 from archiver.age.reached import Reached, reached
 from archiver.age.rewrap import Rewrapped, rewrap
@@ -30,6 +31,7 @@ __all__ = [
     "KmsIdentity",
     "KmsRecipient",
     "ObjectKind",
+    "Parts",
     "Reached",
     "Recipient",
     "Rewrapped",
@@ -47,6 +49,7 @@ __all__ = [
     "demand_context",
     "generate",
     "hint",
+    "open_parts",
     "parse_arn",
     "parse_identity",
     "parse_recipient",

@@ -33,8 +33,8 @@ CHUNK = 64 * 1024
 NONCE_SIZE = 16
 
 _TAG = 16
-_SEALED_CHUNK = CHUNK + _TAG
-_BLOCK = 8 * _SEALED_CHUNK
+SEALED_CHUNK = CHUNK + _TAG
+_BLOCK = 8 * SEALED_CHUNK
 """Bytes read from the source at once."""
 
 
@@ -53,7 +53,7 @@ def read_nonce(feed: Feed) -> bytes:
 def opens_first_chunk(feed: Feed, file_key: bytes) -> bool:
     """Whether the payload begins as one under this file key does; only to say what is wrong with a header."""
     cipher = payload_cipher(file_key, feed.take(NONCE_SIZE))
-    sealed = feed.take(_SEALED_CHUNK)
+    sealed = feed.take(SEALED_CHUNK)
     for last in (False, True):
         try:
             cipher.decrypt(_chunk_nonce(0, last), sealed, None)
@@ -149,7 +149,9 @@ class Unsealer(io.BufferedIOBase, BinaryIO):
         contexts: tuple[Context, ...] = (),
         digest: bool = True,
         identity: Identity,
+        first: int = 0,
     ) -> None:
+        """`first` is the number of the chunk that `feed` begins with."""
         super().__init__()
         self._name = name
         self.fingerprints = fingerprints
@@ -161,7 +163,7 @@ class Unsealer(io.BufferedIOBase, BinaryIO):
         """The contexts that the authenticated header was sealed in for KMS; empty where it was not."""
         self._feed = feed
         self._cipher = cipher
-        self._number = 0
+        self._number = first
         self._saw_last = False
         self._ended = False
         self._failure: str | None = None
@@ -257,8 +259,8 @@ class Unsealer(io.BufferedIOBase, BinaryIO):
             self._plain = memoryview(bytearray(len(block)))
         view = memoryview(block)
         end = 0
-        for at in range(0, len(view), _SEALED_CHUNK):
-            sealed = view[at : at + _SEALED_CHUNK]
+        for at in range(0, len(view), SEALED_CHUNK):
+            sealed = view[at : at + SEALED_CHUNK]
             self._failure = self._open_chunk(sealed, self._plain[end : end + len(sealed) - _TAG])
             if self._failure is not None:
                 break
@@ -272,7 +274,7 @@ class Unsealer(io.BufferedIOBase, BinaryIO):
         """Decrypt one chunk into `room`; returns what is wrong with it, and then nothing in `room` counts."""
         if self._saw_last:
             return "has data after its last chunk"
-        if len(sealed) < _SEALED_CHUNK or not self._decrypt(sealed, room, last=False):
+        if len(sealed) < SEALED_CHUNK or not self._decrypt(sealed, room, last=False):
             self._saw_last = self._decrypt(sealed, room, last=True)
             if not self._saw_last:
                 return f"was changed or cut off in chunk {self._number} of its payload"

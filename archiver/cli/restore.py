@@ -46,6 +46,16 @@ def restore(
     plan: Annotated[
         bool, typer.Option("--plan", help="Only say what would be restored and what stands against it.")
     ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only",
+            help="Write these members alone, verified, and fetch no more than they need: a path in the bundle, "
+            "a folder of it, or a pattern in quotes (`*` also goes over `/`); repeatable. Nothing is judged or "
+            "claimed.",
+            metavar="PATH",
+        ),
+    ] = None,
     accept: Annotated[
         list[str] | None,
         typer.Option(
@@ -111,12 +121,17 @@ def restore(
 
     resolved = _resolved(resolve or [])
     _refuse_with_plan(plan, claim, force)
+    if only:
+        _refuse_with_only(plan=plan, claim=claim, force=force, network=network, resolve=bool(resolved))
     if into is not None:
         into = absolute(into)
         lookup(into)
     setup = open_for("read", config, store, identity, writers, signing_key)
     setup = replace(setup, why=because)
     accepted = tuple(accept or ())
+    if only:
+        _extract(run, setup, only, into, at, previous, accepted, as_json)
+        return
     if plan:
         report = room.plan(
             run, setup, at=at, previous=previous, accept=accepted, resolve=resolved, network=network
@@ -149,6 +164,57 @@ def restore(
         said.say(report, planned=plan)
     if plan and report.exit_code:
         raise typer.Exit(report.exit_code)
+
+
+def _extract(
+    run: str,
+    setup: Setup,
+    only: list[str],
+    into: Path | None,
+    at: int | None,
+    previous: bool,
+    accepted: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    from archiver import extracting
+    from archiver.cli import output
+    from archiver.cli.progress import shown
+    from archiver.cli.text import counted, size
+    from archiver.config.paths import lookup
+
+    if into is None:
+        at, previous = _number(run, setup, at, previous, accepted), False
+        into = _default_folder(run, at, "-only")
+        lookup(into)
+    with shown(as_json) as progress:
+        found = extracting.extract(
+            run, setup, only, into=into, at=at, previous=previous, accept=accepted, progress=progress
+        )
+    if as_json:
+        output.document(found.document())
+        return
+    for warning in found.warnings:
+        output.problem("warning", warning, None, style="1;33")
+    total = size(sum(member.size for member in found.files))
+    output.facts(
+        [
+            ("run", found.record.run),
+            ("checkpoint", found.record.seq),
+            ("written", f"{counted(len(found.files), 'file')}, {total}"),
+            ("folder", str(found.folder)),
+        ]
+    )
+
+
+def _refuse_with_only(**others: bool) -> None:
+    for name, given in others.items():
+        if given:
+            from archiver.errors import UsageError
+
+            raise UsageError(
+                f"--only hands nothing over to go on from, so it does not go with --{name}",
+                remedy="leave out one of the two",
+            )
 
 
 def _resolved(given: list[str]) -> dict[str, Outcome]:
@@ -207,8 +273,8 @@ def _number(run: str, setup: Setup, at: int | None, previous: bool, accepted: tu
     ).record.seq
 
 
-def _default_folder(run: str, seq: int) -> Path:
+def _default_folder(run: str, seq: int, suffix: str = "") -> Path:
     from archiver import layout
     from archiver.config import data_home
 
-    return data_home() / "restored" / f"{layout.encode_run(run)}-{seq}"
+    return data_home() / "restored" / f"{layout.encode_run(run)}-{seq}{suffix}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from archiver.model import Record
     from archiver.restore import Report
 
 
@@ -73,7 +74,7 @@ def _say_freshness(report: Report) -> None:
 
 def _facts(report: Report) -> Iterator[tuple[str, object]]:
     from archiver.cli import output
-    from archiver.cli.text import counted, counts, size, swept
+    from archiver.cli.text import counted, counts, swept
     from archiver.deciding import said
 
     record = report.record
@@ -89,7 +90,7 @@ def _facts(report: Report) -> Iterator[tuple[str, object]]:
         ("phase", record.phase),
         ("note", record.note),
         ("state of", output.when(record.checkpoint_at)),
-        ("size", size(record.bundle.unpacked) if record.bundle else ""),
+        ("size", _size(record)),
         ("signed by", report.writer),
         ("newest signed by", report.newest_writer),
         ("chain", report.chain),
@@ -152,3 +153,15 @@ def _verdict(report: Report) -> str:
             f"hands over to look at.{known}"
         )
     return f"Not safe to go on.{known}"
+
+
+def _size(record: Record) -> str:
+    """What lies in the bundle, and how many others hold the rest."""
+    from archiver.cli.text import counted, size
+
+    bundle = record.bundle
+    if bundle is None:
+        return ""
+    count = len(bundle.bases)
+    more = f"; the rest in {counted(count, 'earlier bundle')}" if count else ""
+    return f"{size(bundle.unpacked)}{more}"

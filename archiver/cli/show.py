@@ -140,6 +140,7 @@ def _facts(chain: Chain) -> list[tuple[str, object]]:
         ("undecided effects", ", ".join(record.effects.undecided)),
         ("dialect", record.dialect),
         ("sizes", f"{size(sizes.raw)} read, {size(sizes.compacted)} packed, {size(sizes.stored)} stored"),
+        ("bundle", _based(record)),
         ("replaced, rotate", counts(record.findings)),
         *(("replaced earlier, rotate", one) for one in _replaced_before(chain)),
         ("left out", counted(record.left_out, "member") if record.left_out else ""),
@@ -150,6 +151,13 @@ def _facts(chain: Chain) -> list[tuple[str, object]]:
         ("not sealed to", _missing(chain)),
         ("chain", f"{counted(len(chain.links), 'record')}, verified"),
     ]
+
+
+def _based(record: Record) -> str:
+    from archiver.cli.text import counted
+
+    count = len(record.bundle.bases) if record.bundle is not None else 0
+    return f"incremental, based on {counted(count, 'earlier bundle')}" if count else ""
 
 
 def _saved(chain: Chain) -> Record:

@@ -7,6 +7,7 @@ result is valid for its dialect, and compacting it again changes nothing.
 
 from archiver.compact.compaction import Compacted, compact
 from archiver.compact.fitting import Fitted, fit
+from archiver.compact.marks import Marks
 from archiver.compact.notes import Conclusion, Stub, read_stub
 from archiver.compact.options import CompactOptions, CompactReport
 from archiver.compact.outline import Outline
@@ -19,6 +20,7 @@ __all__ = [
     "Compacted",
     "Conclusion",
     "Fitted",
+    "Marks",
     "Outline",
     "Stub",
     "Summarise",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from archiver.compact.artifacts import FOLDER, Artifacts
 from archiver.compact.editor import Editor
+from archiver.compact.marks import Front, Marks
 from archiver.compact.notes import Conclusion
 from archiver.compact.options import CompactOptions, CompactReport
 from archiver.compact.outline import Outline
@@ -31,6 +32,7 @@ class Compacted:
     checkpoint: Redacted[Checkpoint]
     members: Redacted[tuple[Member, ...]]
     report: CompactReport
+    marks: Marks = Marks()  # noqa: RUF009 - frozen and without state
 
 
 def compact(
@@ -41,23 +43,36 @@ def compact(
     *,
     summarise: Summarise | None = None,
     carried: Sequence[Member] = (),
+    marks: Marks | None = None,
 ) -> Compacted:
     """Compact a redacted checkpoint.
 
     `outlines` has one outline for each transcript part, filled during the survey (None: made here, by one
     more pass). `carried` are members of an earlier bundle; those that hold artifacts the checkpoint lists
-    are kept. Raises `UsageError` when the outlines do not fit the transcript.
+    are kept. With the `marks` of an earlier compaction of the run nothing gets old that was not by then, and
+    segments that are the same keep their paths. Raises `UsageError` when the outlines do not fit the
+    transcript.
     """
-    work = _Compaction(options, scratch, redacted.value, carried)
+    work = _Compaction(options, scratch, redacted.value, carried, marks or Marks())
     made = redacted.derive(lambda checkpoint: work.run(checkpoint, outlines, summarise))
-    return Compacted(made.derive(lambda pair: pair[0]), made.derive(lambda pair: pair[1]), work.report)
+    return Compacted(
+        made.derive(lambda pair: pair[0]), made.derive(lambda pair: pair[1]), work.report, work.marks
+    )
 
 
 class _Compaction:
     def __init__(
-        self, options: CompactOptions, scratch: Scratch, checkpoint: Checkpoint, carried: Sequence[Member]
+        self,
+        options: CompactOptions,
+        scratch: Scratch,
+        checkpoint: Checkpoint,
+        carried: Sequence[Member],
+        before: Marks,
     ) -> None:
         self.report = CompactReport()
+        self.marks = Marks()
+        self._before = before
+        self._fronts: list[Front | None] = []
         self._options = options
         self._scratch = scratch
         self._carried = carried
@@ -72,13 +87,14 @@ class _Compaction:
         if outlines is None:
             outlines = [Outline.of(part.items, dialect, self._options) for part in transcript.parts]
         _check(transcript, outlines)
-        writer = SegmentWriter("transcript", self._scratch)
+        writer = SegmentWriter("transcript", self._scratch, before=self._before.segments)
         parts = tuple(
             self._part(part, outline, dialect, writer)
             for part, outline in zip(transcript.parts, outlines, strict=True)
         )
-        full, full_members = self._full(checkpoint)
-        members = (*writer.members, *self._artifact_members(), *full_members)
+        full, whole = self._full(checkpoint)
+        members = (*writer.members, *self._artifact_members(), *whole.members)
+        self.marks = Marks(tuple(self._fronts), tuple(writer.segments), tuple(whole.segments))
         self._count(transcript, writer.members)
         compacted = checkpoint.model_copy(
             update={
@@ -95,22 +111,25 @@ class _Compaction:
     ) -> TranscriptPart:
         if part.items.raw or dialect.name == "opaque":
             self.report.kept_whole += (part.name,)
+            self._fronts.append(None)
             return writer.part(part, part.items.blocks(), part.items.count)
-        plan = Plan(outline, self._options)
+        front = self._before.front(len(self._fronts))
+        self._fronts.append(front or Front.of(outline))
+        plan = Plan(outline, self._options, front)
         editor = Editor(plan, dialect, self._options, self._artifacts, self.report)
         self._outlines.append((outline, editor.conclusions))
         dropped = len(plan.dropped)
         return writer.part(part, editor.blocks(part.items), len(outline) - dropped)
 
-    def _full(self, checkpoint: Checkpoint) -> tuple[Transcript | None, list[Member]]:
+    def _full(self, checkpoint: Checkpoint) -> tuple[Transcript | None, SegmentWriter]:
         full = checkpoint.full_transcript
         if full is None and self._options.keep_full:
             full = checkpoint.transcript
+        writer = SegmentWriter("full", self._scratch, before=self._before.full)
         if full is None:
-            return None, []
-        writer = SegmentWriter("full", self._scratch)
+            return None, writer
         parts = tuple(writer.part(part, part.items.blocks(), part.items.count) for part in full.parts)
-        return full.model_copy(update={"parts": parts}), writer.members
+        return full.model_copy(update={"parts": parts}), writer
 
     def _artifact_members(self) -> list[Member]:
         members = self._artifacts.members

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from archiver.compact.notes import LINE_LIMIT, read_stub
@@ -203,9 +203,18 @@ class Responses:
         """The item just seen is more than reasoning."""
         self.more[self._last] = 1
 
-    def recent(self, turns: int) -> bytearray:
-        """1 for each response among the last `turns` of its conversation."""
-        totals = [self.ordinal[last] for last in self._now]
+    def totals(self) -> tuple[int, ...]:
+        """How many responses each conversation has."""
+        return tuple(self.ordinal[last] for last in self._now)
+
+    def recent(self, turns: int, then: Sequence[int] | None = None) -> bytearray:
+        """1 for each response among the last `turns` of its conversation, or after these.
+
+        `then` are the totals of an earlier time: as it was by then, and what came since is recent.
+        """
+        totals = self.totals()
+        if then is not None:
+            totals = (*then, *(0 for _ in totals[len(then) :]))
         recent = bytearray(len(self.conversation))
         for response in range(1, len(self.conversation)):
             recent[response] = self.ordinal[response] + turns > totals[self.conversation[response]]
@@ -261,17 +270,21 @@ class Calls:
         """The next call belongs to a conversation that has nothing to do with those before it."""
         self._begins.append(len(self))
 
-    def superseded(self) -> bytearray:
-        """1 for each call whose target a later call read, wrote or ran again with success."""
+    def superseded(self, then: bytes | None = None) -> bytearray:
+        """1 for each call whose target a later call read, wrote or ran again with success.
+
+        `then` are the states of an earlier time: calls that came since count for nothing.
+        """
         seen: set[int] = set()
         gone = bytearray(len(self))
         begins = set(self._begins)
-        for number in range(len(self) - 1, -1, -1):
+        states = self.state if then is None else then[: len(self)]
+        for number in range(len(states) - 1, -1, -1):
             if number + 1 in begins:
                 seen.clear()
             key, whole = self.key[number], self.whole[number]
             gone[number] = key != 0 and (key in seen or whole in seen)
-            if self.state[number] == ANSWERED:
+            if states[number] == ANSWERED:
                 seen.add(key)
         return gone
 

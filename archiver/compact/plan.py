@@ -6,6 +6,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
 
+from archiver.compact.marks import Front
 from archiver.compact.options import CompactOptions
 from archiver.compact.outline import ALONE, BLOB, COPIES, OUTPUT, REASONING, RESULT, Outline
 
@@ -16,10 +17,11 @@ class Plan:
     `touched` lists the items to parse, in order; all others are copied byte for byte.
     """
 
-    def __init__(self, outline: Outline, options: CompactOptions) -> None:
+    def __init__(self, outline: Outline, options: CompactOptions, front: Front | None = None) -> None:
+        """`front` is where turns begin to be recent if that is not to be decided anew."""
         self.outline = outline
-        self._recent = outline.responses.recent(options.keep_turns)
-        self.superseded = outline.calls.superseded()
+        self._recent = outline.responses.recent(options.keep_turns, front.turns if front else None)
+        self.superseded = outline.calls.superseded(front.calls if front else None)
         self.dropped = self._dropped()
         self.shown = self._shown()
         """Items whose results the summary states, with the calls they answer."""

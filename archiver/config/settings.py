@@ -32,7 +32,7 @@ from archiver.config.values import (
 from archiver.freshness import Policy
 from archiver.freshness.hosts import AddressError, read_entry
 from archiver.model import Frozen
-from archiver.model.limits import MAX_MEMBER, Limits
+from archiver.model.limits import MAX_CHAIN, MAX_MEMBER, Limits
 from archiver.model.limits import Policy as LimitPolicy
 
 file_values: ContextVar[dict[str, Any]] = ContextVar("file_values")
@@ -275,6 +275,11 @@ class RunSettings(Frozen):
         "state home.",
     )
     spool_limit: Size = Field(4 << 30, description="Bytes that the spool may hold.")
+    full_every: Annotated[Count, Field(ge=1, le=MAX_CHAIN)] = Field(
+        200,
+        description="Bundles of an epoch: a full one and those after it that hold only what is new. 1: each is "
+        "full.",
+    )
 
 
 class PatternSettings(Frozen):

@@ -87,11 +87,12 @@ class _Judge:
 
     def missing(self, names: set[str]) -> Iterator[ExportedObject]:
         """Bundles that a record commits and that are not there."""
+        known = [link.record for link in self._bundles.values()]
         for name, link in self._bundles.items():
             if name in names:
                 continue
             try:
-                bundles.check_present(link.record, self._setup)
+                bundles.check_present(link.record, self._setup, known)
             except ArchiverError as error:
                 if not isinstance(error, BundleExpiredError):
                     self.codes.add(error.exit_code)

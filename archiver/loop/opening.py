@@ -232,7 +232,9 @@ class _Opening:
             return self._opened(self._new(), Position(run), (), offline=True)
         local = replace(self._setup, store=self._spool.reader())
         with Scratch() as scratch:
-            found = saved.fetch(proven.checkpoint, local, scratch.path / "bundle", Silent()).checkpoint
+            found = saved.fetch(
+                proven.checkpoint, local, scratch.path / "bundle", Silent(), proven.bases
+            ).checkpoint
             checkpoint = withheld.without_replay(repair(found, scratch)[0])
             checkpoint = gate.with_decisions(checkpoint, proven.decisions)
             state = State.of(checkpoint)

@@ -68,7 +68,14 @@ class Writer:
             place.run, self._sealer, Queue(queue, most_bytes), self._changed, self._deliver, room
         )
         self._deliverer = Deliverer(
-            setup, place.run, spool, self._sealer.tally, self._changed, self.reach, self._sealing.lose
+            setup,
+            place.run,
+            spool,
+            self._sealer.tally,
+            self._changed,
+            self.reach,
+            self._sealing.lose,
+            self._sealer.acknowledged,
         )
         writer_exit.watch(self)
 

@@ -25,6 +25,7 @@ from archiver.loop.snapshot import Status, Ticket
 from archiver.loop.writer_errors import Complaints, as_error, gone_stale
 from archiver.loop.writer_sealing import Tally
 from archiver.spool import RunSpool
+from archiver.spool.entry import Entry
 
 if TYPE_CHECKING:
     from archiver.setup import Setup
@@ -79,12 +80,13 @@ class Deliverer:
         changed: threading.Condition,
         reach: Reach,
         stale: Callable[[StaleWriterError], None],
+        stored: Callable[[int, str], None] = lambda _seq, _bundle: None,
     ) -> None:
-        """`changed` is notified of all that happens, `reach` told of the store, and `stale`, in the own
-        thread, who lost the run.
+        """`changed` is notified of all that happens, `reach` told of the store, and in the own thread `stale`
+        who lost the run and `stored` which number came into the store, and the name of its bundle.
         """
         self._setup, self._run, self._spool, self._tally = setup, run, spool, tally
-        self._changed, self._reach, self._stale = changed, reach, stale
+        self._changed, self._reach, self._stale, self._stored = changed, reach, stale, stored
         self._attempts = self._failed_one = 0
         """How many were begun, and which of them was the last to fail."""
         self._moved = 0.0
@@ -221,7 +223,7 @@ class Deliverer:
                 self._count()
             with self._changed:
                 self._others = False
-            for warning in self._spool.deliver(progress=self).warnings:
+            for warning in self._spool.deliver(progress=self, told=self._told).warnings:
                 log.warning("run %s: %s", self._run, warning)
             self.complaints.worked()
         except StaleWriterError as error:
@@ -229,6 +231,10 @@ class Deliverer:
             raise
         finally:
             self._settle()
+
+    def _told(self, entry: Entry) -> None:
+        if entry.kind == "checkpoint" and entry.meta.bundle is not None:
+            self._stored(entry.seq, entry.meta.bundle.name)
 
     def _count(self) -> None:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from archiver import archive, committing, layout, records, telemetry
 from archiver.archive import Options, Prepared, Source
+from archiver.epochs import Based, Epochs, Reason, Terms
 from archiver.errors import (
     AlreadyExistsError,
     ArchiverError,
@@ -25,7 +27,7 @@ from archiver.errors import (
 )
 from archiver.loop.writer_errors import gone_stale
 from archiver.loop.writer_queue import Job
-from archiver.model import Checkpoint, Record
+from archiver.model import Checkpoint, Outcome, Record
 from archiver.position import Position
 from archiver.spool import RunSpool
 
@@ -107,8 +109,14 @@ class Sealer:
         self._options = options
         self._deliver_all = deliver_all
         self._attempt: _Attempt | None = None
+        self._epochs = Epochs(setup.settings.run.full_every)
+        self._acknowledged: deque[tuple[int, str]] = deque()
         self._complained = False
         """Whether it was said that the spool cannot be used."""
+
+    def acknowledged(self, seq: int, bundle: str) -> None:
+        """The store has the record of that number, which commits that bundle; may be called by any thread."""
+        self._acknowledged.append((seq, bundle))
 
     @telemetry.span("archiver.save")
     def seal(self, job: Job) -> Sealed:
@@ -139,12 +147,25 @@ class Sealer:
             lambda _: place,
             options=self._options(),
             parent=parent,
+            choose=self._choose,
         )
+
+    def _choose(self, terms: Terms, outcome: Outcome) -> Based | Reason:
+        while self._acknowledged:
+            self._epochs.acknowledged(*self._acknowledged.popleft())
+        return self._epochs.choose(terms, outcome, datetime.now(UTC))
+
+    def _remember(self, prepared: Prepared, record: Record) -> None:
+        """What was sealed may become a base, once the store has it."""
+        if prepared.terms is not None:
+            packed, marks = prepared.sealed.packed, prepared.marks
+            self._epochs.sealed(record.seq, packed, marks, prepared.terms, record.recorded_at, prepared.based)
 
     def _spooled(self, prepared: Prepared, job: Job, started: float) -> Sealed:
         record, sealed = self._record(prepared, self.place.previous)
         with self.tally.adding(self._setup, record.run, prepared.sealed.size):
             entry = self._spool.add(record, sealed, prepared.sealed.path, plain=job.plain)
+        self._remember(prepared, record)
         self._go_on(record, entry.sha256)
         archive.measure(record, time.monotonic() - started, "spool")
         return Sealed(record.seq, stored=False)
@@ -164,6 +185,7 @@ class Sealer:
         assert record.bundle is not None  # noqa: S101 - a prepared checkpoint has one
         with self.tally.adding(self._setup, record.run, prepared.sealed.size):
             self._setup.store.create(record.bundle.name, prepared.sealed, retention=record.retention)
+        self._remember(prepared, record)
         self._attempt = _Attempt(job, record, sealed, time.monotonic())
         self._commit(self._attempt)
         archive.measure(record, time.monotonic() - started, "store")
@@ -193,6 +215,8 @@ class Sealer:
             self._demand_own(attempt, error)
             committing.follow_up(record, sha256, self._setup)
         self._attempt = None
+        if record.bundle is not None:
+            self.acknowledged(record.seq, record.bundle.name)
         self._go_on(record, sha256)
 
     def _demand_own(self, attempt: _Attempt, error: ArchiverError) -> None:

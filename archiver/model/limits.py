@@ -13,6 +13,8 @@ MAX_MEMBER: Final = 8 * 2**30 - 1
 """Bytes of one member: what the size field of a tar header holds."""
 MAX_MANIFEST: Final = 64 * 2**20
 """Bytes of `manifest.json`, which is read whole."""
+MAX_CHAIN: Final = 256
+"""Bundles of a chain, each based on the one before; the first is full."""
 
 RUN: Final = "run"
 """The limit that a run meets, as an error has it."""

@@ -7,12 +7,20 @@ import binascii
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, FailFast, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    FailFast,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from archiver import jsonio
 from archiver.errors import ArchiveFormatError, UnsupportedSchemaError
@@ -21,7 +29,8 @@ from archiver.model.checkpoint import Digest
 from archiver.model.limits import MAX_MEMBER
 
 MANIFEST: Final = "manifest.json"
-MANIFEST_FORMAT: Final = 1
+MANIFEST_FORMAT: Final = 2
+"""The newest form of the table. A bundle that holds all of its members itself has form 1."""
 MAX_PATH: Final = 1024
 MAX_COMPONENT: Final = 255
 MAX_DEPTH: Final = 16
@@ -63,6 +72,16 @@ def check_path(path: str) -> str:
     return path
 
 
+def check_apart(paths: Iterable[str]) -> None:
+    """`ValueError` if two paths are the same, or one is a folder of another."""
+    # In this order what lies below a path follows it at once, so that neighbours are all there is to see.
+    for path, following in pairwise(sorted(path.replace("/", _BELOW) for path in paths)):
+        if path == following:
+            raise ValueError("two members have the same path")
+        if following.startswith(path + _BELOW):
+            raise ValueError(f"{path.replace(_BELOW, '/')!r} is a member and a folder of members")
+
+
 def _check_text(text: str) -> str:
     if any(unicodedata.category(character) == "Cs" for character in text):
         raise ValueError("half a surrogate pair is not text")
@@ -97,33 +116,60 @@ class ManifestHead(Frozen):
 
 
 class ManifestMember(Frozen):
-    """One file: path, permission bits, bytes, SHA-256; `bundle` is null, or an earlier one that holds it."""
+    """One file of this bundle: path, permission bits, bytes, SHA-256; `bundle` is always null."""
 
     path: Annotated[str, AfterValidator(check_path)]
     mode: Annotated[int, Field(ge=0, le=0o777)]
     size: Annotated[int, Field(ge=0, le=MAX_MEMBER)]
     sha256: Digest
-    bundle: Annotated[str, Field(pattern=_BUNDLE)] | None = None
+    bundle: None = None
+
+
+class BaseRef(Frozen):
+    """The earlier bundle of the run that holds the other members, and the SHA-256 of its `manifest.json`."""
+
+    bundle: Annotated[str, Field(pattern=_BUNDLE)]
+    sha256: Digest
 
 
 class Manifest(Frozen):
-    """The table of a bundle's members, in the order they lie in it."""
+    """The table of a bundle's members, in the order they lie in it.
 
-    format: Literal[1] = MANIFEST_FORMAT
+    Format 2 is that of an incremental bundle: its members are those of `base`, without `dropped`, and those
+    that lie here, which come in the place of those of the same path.
+    """
+
+    format: Literal[1, 2] = 1
     run: Run
     seq: Annotated[int, Field(ge=1, le=99_999_999)]
     schema_version: Annotated[int, Field(ge=1)]
     redaction_key: Key
+    base: BaseRef | None = None
+    dropped: Annotated[tuple[Annotated[str, AfterValidator(check_path)], ...], FailFast()] = ()
+    """Paths of the base's table that this bundle does not have any more, sorted."""
     members: Annotated[tuple[ManifestMember, ...], FailFast()]
+
+    @model_serializer(mode="wrap")
+    def _as_its_format(self, as_usual: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        document: dict[str, Any] = as_usual(self)
+        if self.format == 1:
+            document.pop("base", None)
+            document.pop("dropped", None)
+        return document
+
+    @model_validator(mode="after")
+    def _format_fits(self) -> Manifest:
+        if (self.base is None) != (self.format == 1) or (self.dropped and self.base is None):
+            raise ValueError("a table of format 2 has a base, and one of format 1 has none")
+        if any(path >= following for path, following in pairwise(self.dropped)):
+            raise ValueError("dropped paths are sorted, each once")
+        if not {member.path for member in self.members}.isdisjoint(self.dropped):
+            raise ValueError("a member is dropped and here")
+        return self
 
     @model_validator(mode="after")
     def _paths_are_apart(self) -> Manifest:
-        # In this order what lies below a path follows it at once, so that neighbours are all there is to see.
-        for path, following in pairwise(self._sorted()):
-            if path == following:
-                raise ValueError("two members have the same path")
-            if following.startswith(path + _BELOW):
-                raise ValueError(f"{path.replace(_BELOW, '/')!r} is a member and a folder of members")
+        check_apart(member.path for member in self.members)
         return self
 
     def _sorted(self) -> list[str]:
@@ -149,7 +195,7 @@ class Manifest(Frozen):
     @property
     def unpacked(self) -> int:
         """Bytes of the members that lie in this bundle."""
-        return sum(member.size for member in self.here())
+        return sum(member.size for member in self.members)
 
     @property
     def folders(self) -> int:
@@ -163,10 +209,6 @@ class Manifest(Frozen):
             count += len(parts) - 1 - shared
             before = parts[:-1]
         return count
-
-    def here(self) -> Iterator[ManifestMember]:
-        """The members that lie in this bundle, in order."""
-        return (member for member in self.members if member.bundle is None)
 
     @classmethod
     def parse(cls, raw: bytes) -> Manifest:

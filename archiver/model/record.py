@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Annotated, Final, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from archiver.model.base import Frozen, JsonValue, Utc
 from archiver.model.checkpoint import Approval, Budget, Count, Digest, Outcome, Spend
+from archiver.model.limits import MAX_CHAIN
 
 RECORD_FORMAT: Final = 1
 
@@ -24,10 +26,29 @@ class BundleRef(Frozen):
     payload_length: Count
     manifest_sha256: Digest
     members: Count
+    """Members that lie in this bundle, whatever its bases hold."""
     unpacked: Count
-    """Bytes of all members together."""
-    bases: tuple[int, ...] = ()
-    """Sequence numbers of earlier bundles that hold members of this one."""
+    """Bytes of these members together."""
+    bases: Annotated[
+        tuple[Annotated[int, Field(ge=1, le=99_999_999)], ...], Field(max_length=MAX_CHAIN - 1)
+    ] = ()
+    """Sequence numbers of the earlier bundles that this one is based on, all of its chain, ascending: the
+    first is full, each other is based on the one before it, and this one on the last."""
+    frames: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    """Sealed into it, compressed: bytes of each frame after the manifest's, where there are two or more."""
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_rare(self, as_usual: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
+        document: dict[str, JsonValue] = as_usual(self)
+        if not self.frames:
+            document.pop("frames", None)
+        return document
+
+    @model_validator(mode="after")
+    def _bases_ascend(self) -> BundleRef:
+        if any(one >= following for one, following in pairwise(self.bases)):
+            raise ValueError("the bases of a bundle ascend, each once")
+        return self
 
 
 class Sizes(Frozen):

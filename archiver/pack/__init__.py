@@ -4,7 +4,32 @@ Frame 0 holds `manifest.json` alone; the other frames hold 8 MiB of the tar stre
 left. `zstd -d | tar x` reads the whole.
 """
 
-from archiver.pack.reader import read_manifest, unpack
-from archiver.pack.writer import Packed, pack
+from archiver.pack.chain import Whole, demand_chain, whole
+from archiver.pack.reader import (
+    First,
+    check_table,
+    compressed,
+    read_first,
+    read_manifest,
+    unpack,
+    unpack_parts,
+)
+from archiver.pack.writer import Base, Held, Packed, new, pack
 
-__all__ = ["Packed", "pack", "read_manifest", "unpack"]
+__all__ = [
+    "Base",
+    "First",
+    "Held",
+    "Packed",
+    "Whole",
+    "check_table",
+    "compressed",
+    "demand_chain",
+    "new",
+    "pack",
+    "read_first",
+    "read_manifest",
+    "unpack",
+    "unpack_parts",
+    "whole",
+]

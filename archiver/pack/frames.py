@@ -73,6 +73,8 @@ class FrameReader:
         self._held = bytearray()
         self._number = 0
         self._decoder = _Decoder()
+        self.taken = 0
+        """Bytes of the frames that were read."""
 
     def content_size(self) -> int:
         """The content size that the next frame claims; nothing is taken from the stream."""
@@ -80,18 +82,28 @@ class FrameReader:
 
     def read(self, expected: int) -> bytearray:
         """The content of the next frame, which must have `expected` bytes; good until the next call."""
+        try:
+            content = self._decoder.decode(self._cut(expected), expected)
+        except zstandard.ZstdError as error:
+            raise self._error(f"does not decode: {error}") from error
+        self._number += 1
+        return content
+
+    def skip(self, expected: int) -> None:
+        """Pass over the next frame, which must claim `expected` bytes; it is not decoded."""
+        self._cut(expected)
+        self._number += 1
+
+    def _cut(self, expected: int) -> bytes:
+        """Take the next frame from the stream."""
         header, claimed = self._header()
         if claimed != expected:
             raise self._error(f"claims {claimed} bytes of content where {expected} belong")
         end = self._end(header, expected + expected // 128 + 1024)
         frame = bytes(memoryview(self._held)[:end])
         del self._held[:end]
-        try:
-            content = self._decoder.decode(frame, expected)
-        except zstandard.ZstdError as error:
-            raise self._error(f"does not decode: {error}") from error
-        self._number += 1
-        return content
+        self.taken += end
+        return frame
 
     def at_end(self) -> bool:
         """Whether the stream ends here."""

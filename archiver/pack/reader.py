@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
-from archiver.errors import (
-    AlreadyExistsError,
-    ArchiveFormatError,
-    DigestMismatchError,
-    InputNotFoundError,
-    LimitExceededError,
-    StoreFullError,
-)
+from archiver.errors import ArchiveFormatError, DigestMismatchError, LimitExceededError
 from archiver.model.limits import MAX_MANIFEST, Limits
 from archiver.model.manifest import MANIFEST, Manifest, ManifestMember
 from archiver.pack import tar
 from archiver.pack.frames import CONTENT, FrameReader
+from archiver.pack.tree import Tree
 from archiver.progress import Progress, Silent
 
 _AHEAD = 2**20
@@ -30,61 +24,129 @@ _PIECE = 2**18
 """Hashed and written while the processor still has it at hand."""
 _AHEAD_FOR_MANIFEST = 2**16
 _LARGEST_FIRST = tar.BLOCK + MAX_MANIFEST
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _REMEDY = "restore an older checkpoint, or the bundle from a copy of the store"
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """What frame 0 holds: the manifest, the time that every header carries, and its own bytes, compressed."""
+
+    manifest: Manifest
+    mtime: int
+    length: int
 
 
 def read_manifest(source: BinaryIO, *, limits: Limits) -> Manifest:
     """The manifest alone; needs the first frame only, and reads little more of `source`."""
-    return _manifest(FrameReader(source, _AHEAD_FOR_MANIFEST), limits)[0]
+    return read_first(source, limits=limits).manifest
 
 
-def unpack(source: BinaryIO, into: Path, *, limits: Limits, progress: Progress | None = None) -> Manifest:
+def read_first(source: BinaryIO, *, limits: Limits) -> First:
+    """The same with what `unpack_parts` needs."""
+    return _first(FrameReader(source, _AHEAD_FOR_MANIFEST), limits)
+
+
+def unpack(
+    source: BinaryIO,
+    into: Path,
+    *,
+    limits: Limits,
+    progress: Progress | None = None,
+    only: Container[str] | None = None,
+) -> Manifest:
     """Write the members that the bundle holds as new private files below the folder `into`.
 
+    Of them those whose paths are in `only`, if that is given: what comes after the last of these is not read.
     Errors: `ArchiveFormatError`, `DigestMismatchError`, `LimitExceededError`, `UnsupportedSchemaError`;
     `AlreadyExistsError`, `InputNotFoundError` and `StoreFullError` for what is wrong with `into`.
     Files written before an error stay: `into` is a folder that the caller throws away.
     """
     frames = FrameReader(source, _AHEAD)
-    manifest, mtime = _manifest(frames, limits)
-    stream = _Stream(frames, manifest)
-    with _Tree(into) as tree:
-        for member in manifest.here():
-            _unpack_member(member, mtime, stream, tree, progress or Silent())
-    stream.expect(tar.END, "the end of the archive")
-    if not frames.at_end():
-        raise ArchiveFormatError("bytes follow the end of the archive", remedy=_REMEDY)
-    return manifest
+    first = _first(frames, limits)
+    stream = _Stream(frames, first.manifest)
+    _unpack_members(first, stream, into, only, progress or Silent())
+    if only is None:
+        stream.expect(tar.END, "the end of the archive")
+        if not frames.at_end():
+            raise ArchiveFormatError("bytes follow the end of the archive", remedy=_REMEDY)
+    return first.manifest
 
 
-def _manifest(frames: FrameReader, limits: Limits) -> tuple[Manifest, int]:
-    """The manifest, within the limits, and the time that every header must carry."""
+def unpack_parts(
+    first: First,
+    frames: Sequence[int],
+    open_at: Callable[[int], AbstractContextManager[BinaryIO]],
+    into: Path,
+    *,
+    only: Container[str],
+    progress: Progress | None = None,
+) -> None:
+    """The same for members of a bundle of which only the frames that hold them are read.
+
+    `frames` are the bytes of the frames after the first, compressed; `open_at` opens the archive at an
+    offset. Raises as `unpack` does: that what it read belongs to the archive is proved by the digests alone.
+    """
+    with _Jumping(open_at, accumulate(frames, initial=first.length), first.manifest) as jumping:
+        _unpack_members(first, _Stream(jumping, first.manifest), into, only, progress or Silent())
+
+
+def compressed(manifest: Manifest, frames: Sequence[int], only: Container[str]) -> int:
+    """Bytes of those frames that hold any of the members in `only`."""
+    wanted: set[int] = set()
+    at = 0
+    for member in manifest.members:
+        length = tar.length(member.path, member.size)
+        if member.path in only:
+            wanted.update(range(at // CONTENT, (at + length - 1) // CONTENT + 1))
+        at += length
+    return sum(frames[number] for number in wanted if number < len(frames))
+
+
+def _first(frames: FrameReader, limits: Limits) -> First:
+    """The first frame, whose manifest is within the limits."""
     size = frames.content_size()
     if size > _LARGEST_FIRST:
         raise LimitExceededError(
             f"{MANIFEST} claims {size - tar.BLOCK} bytes, the limit is {MAX_MANIFEST}", remedy=_REMEDY
         )
     raw, mtime = tar.parse_manifest_entry(frames.read(size))
-    limits.check_members(raw.count(b'"sha256":"'))  # before parsing: a member takes ten times its bytes
+    limits.check_members(raw.count(b'"size":'))  # before parsing: a member takes ten times its bytes
     manifest = Manifest.parse(raw)
+    limits.check_members(len(manifest.dropped))
+    check_table(manifest, limits)
+    return First(manifest, mtime, frames.taken)
+
+
+def check_table(manifest: Manifest, limits: Limits) -> None:
+    """`LimitExceededError` for a table of too many members, folders or bytes."""
     limits.check_members(len(manifest.members))
     if (folders := manifest.folders) > limits.members:
         raise LimitExceededError(
             f"the members lie in {folders} folders, the limit is {limits.members}", remedy=_REMEDY
         )
     total = 0
-    for member in manifest.here():
+    for member in manifest.members:
         total += member.size
         limits.check_member(member.path, member.size)
         limits.check_bundle(member.path, total)
-    return manifest, mtime
+
+
+def _unpack_members(
+    first: First, stream: _Stream, into: Path, only: Container[str] | None, progress: Progress
+) -> None:
+    passed = 0
+    with Tree(into) as tree:
+        for member in first.manifest.members:
+            if only is not None and member.path not in only:
+                passed += tar.length(member.path, member.size)
+                continue
+            stream.skip(passed)
+            passed = 0
+            _unpack_member(member, first.mtime, stream, tree, progress)
 
 
 def _unpack_member(
-    member: ManifestMember, mtime: int, stream: _Stream, tree: _Tree, progress: Progress
+    member: ManifestMember, mtime: int, stream: _Stream, tree: Tree, progress: Progress
 ) -> None:
     stream.expect(tar.header(member.path, member.size, member.mode, mtime), f"the header of {member.path}")
     digest = hashlib.sha256()
@@ -100,90 +162,96 @@ def _unpack_member(
         )
 
 
+class _Frames(Protocol):
+    """The frames after the first, one after the other."""
+
+    def read(self, expected: int) -> bytearray:
+        """The content of the next one, of `expected` bytes; good until the next call."""
+
+    def skip(self, expected: int) -> None:
+        """Pass over the next one."""
+
+
+class _Jumping:
+    """Frames of an archive that is opened where the next wanted one begins."""
+
+    def __init__(
+        self,
+        open_at: Callable[[int], AbstractContextManager[BinaryIO]],
+        starts: Iterable[int],
+        manifest: Manifest,
+    ) -> None:
+        self._open_at = open_at
+        self._starts = tuple(starts)
+        if len(self._starts) - 1 != -(-_rest(manifest) // CONTENT):
+            raise ArchiveFormatError("the archive has not the frames that its record names", remedy=_REMEDY)
+        self._number = 0
+        self._opened = ExitStack()
+        self._reader: FrameReader | None = None
+
+    def __enter__(self) -> _Jumping:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._opened.close()
+
+    def read(self, expected: int) -> bytearray:
+        if self._reader is None:
+            source = self._opened.enter_context(self._open_at(self._starts[self._number]))
+            self._reader = FrameReader(source, _AHEAD_FOR_MANIFEST)
+        self._number += 1
+        return self._reader.read(expected)
+
+    def skip(self, expected: int) -> None:  # noqa: ARG002 - as a reader of frames that come one by one
+        self._opened.close()
+        self._reader = None
+        self._number += 1
+
+
+def _rest(manifest: Manifest) -> int:
+    """Bytes of the tar stream after the manifest."""
+    return len(tar.END) + sum(tar.length(member.path, member.size) for member in manifest.members)
+
+
 class _Stream:
     """The tar stream after the manifest, whose length the manifest fixes, and so every frame's."""
 
-    def __init__(self, frames: FrameReader, manifest: Manifest) -> None:
+    def __init__(self, frames: _Frames, manifest: Manifest) -> None:
         self._frames = frames
-        self._left = len(tar.END) + sum(tar.length(member.path, member.size) for member in manifest.here())
+        self._left = _rest(manifest)
         self._piece = memoryview(b"")
 
     def pieces(self, count: int) -> Iterator[memoryview]:
         """The next `count` bytes; a piece is good until the next one is asked for."""
         while count:
             if not self._piece:
-                self._piece = memoryview(self._frames.read(min(CONTENT, self._left)))
-                self._left -= len(self._piece)
+                self._fill()
             piece = self._piece[: min(count, _PIECE)]
             self._piece = self._piece[len(piece) :]
             count -= len(piece)
             yield piece
 
+    def skip(self, count: int) -> None:
+        """Pass over the next `count` bytes; frames that hold nothing else are not decoded."""
+        while count:
+            if not self._piece and count >= (size := min(CONTENT, self._left)):
+                self._frames.skip(size)
+                self._left -= size
+                count -= size
+                continue
+            if not self._piece:
+                self._fill()
+            passed = min(count, len(self._piece))
+            self._piece = self._piece[passed:]
+            count -= passed
+
+    def _fill(self) -> None:
+        self._piece = memoryview(self._frames.read(min(CONTENT, self._left)))
+        self._left -= len(self._piece)
+
     def expect(self, data: bytes, what: str) -> None:
         """The next bytes are `data` and no others."""
         if b"".join(bytes(piece) for piece in self.pieces(len(data))) != data:
             raise ArchiveFormatError(f"{what} is not what the manifest demands", remedy=_REMEDY)
-
-
-class _Tree:
-    """Makes new files below one folder; no component on the way may be a link."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._parts: tuple[str, ...] = ()
-        self._handles: list[int] = []
-
-    def __enter__(self) -> _Tree:
-        with _translated(self._root, self._root):
-            self._handles = [os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)]
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        while self._handles:
-            os.close(self._handles.pop())
-
-    @contextmanager
-    def new_file(self, path: str) -> Iterator[Callable[[memoryview], None]]:
-        """A function that writes to the new private file at `path`."""
-        *parts, leaf = path.split("/")
-        with _translated(self._root, self._root / path):
-            self._enter(tuple(parts))
-            handle = os.open(leaf, _NEW_FILE, 0o600, dir_fd=self._handles[-1])
-
-        def write(data: memoryview) -> None:
-            with _translated(self._root, self._root / path):
-                while data:
-                    data = data[os.write(handle, data) :]
-
-        try:
-            yield write
-        finally:
-            os.close(handle)
-
-    def _enter(self, parts: tuple[str, ...]) -> None:
-        shared = 0
-        while parts[shared : shared + 1] == self._parts[shared : shared + 1] != ():
-            shared += 1
-        while len(self._handles) > shared + 1:
-            os.close(self._handles.pop())
-        self._parts = parts[:shared]
-        for part in parts[shared:]:
-            with suppress(FileExistsError):
-                os.mkdir(part, 0o700, dir_fd=self._handles[-1])
-            self._handles.append(os.open(part, _FOLDER, dir_fd=self._handles[-1]))
-            self._parts += (part,)
-
-
-@contextmanager
-def _translated(root: Path, path: Path) -> Iterator[None]:
-    try:
-        yield
-    except FileExistsError as error:
-        raise AlreadyExistsError(f"{path} exists already", remedy="restore into an empty folder") from error
-    except OSError as error:
-        said = f"{path} cannot be written: {error.strerror}"
-        if error.errno in _FULL:
-            raise StoreFullError(said, remedy=f"make room on the disk of {root}") from error
-        raise InputNotFoundError(said, remedy="check the folder's owner and mode") from error

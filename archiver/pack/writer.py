@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
+from typing import Any, Protocol
 
 from pydantic import ValidationError
 
 from archiver.errors import DigestMismatchError, InputNotFoundError, InvalidNameError, LimitExceededError
-from archiver.model.limits import MAX_MANIFEST, Limits
-from archiver.model.manifest import MANIFEST, Manifest, ManifestHead, ManifestMember
+from archiver.model.limits import MAX_CHAIN, MAX_MANIFEST, Limits
+from archiver.model.manifest import (
+    MANIFEST,
+    BaseRef,
+    Manifest,
+    ManifestHead,
+    ManifestMember,
+    check_apart,
+)
 from archiver.model.member import Member
 from archiver.model.record import BundleRef
 from archiver.pack import tar
@@ -38,14 +45,35 @@ class Payload(Protocol):
         """Bytes of the sealed payload."""
 
 
+Held = tuple[int, str, int]
+"""What a table says of one path: size, SHA-256 and mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """An earlier bundle of the run, whose members need not be packed again where they are the same."""
+
+    bundle: str
+    """Its name in the store."""
+    manifest_sha256: str
+    chain: tuple[int, ...]
+    """Numbers of all bundles that its members lie in or that lead to those, its own the last."""
+    table: Mapping[str, Held]
+    """All of its members by path, wherever they lie."""
+
+
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """What was written: the manifest and its SHA-256, bytes of all members, bytes of all frames."""
+    """What was written: the manifest and its SHA-256, bytes of the members here, bytes of all frames."""
 
     manifest: Manifest
     manifest_sha256: str
     unpacked: int
     packed: int
+    frames: tuple[int, ...] = ()
+    """Bytes of each frame after that of the manifest."""
+    bases: tuple[int, ...] = ()
+    """Numbers of the bundles that the other members lie in or that lead to those."""
 
     def ref(self, name: str, payload: Payload) -> BundleRef:
         """What the record says of the bundle `name` that holds this archive as `payload`."""
@@ -56,6 +84,8 @@ class Packed:
             manifest_sha256=self.manifest_sha256,
             members=len(self.manifest.members),
             unpacked=self.unpacked,
+            bases=self.bases,
+            frames=self.frames if len(self.frames) > 1 else (),
         )
 
 
@@ -67,37 +97,55 @@ def pack(
     limits: Limits,
     threads: int = 2,
     progress: Progress | None = None,
+    base: Base | None = None,
 ) -> Packed:
     """Write the members as frames, in order, through `write`; each has been decoded and compared before.
 
+    Those that are in the table of `base` with the same path, size, digest and mode are not written.
     Errors: `LimitExceededError`, `InvalidNameError` (a path), `DigestMismatchError` (a member that changed),
     `InputNotFoundError` (one that cannot be read), and `TypeError` for what redaction did not make.
     """
     if not isinstance(members, Redacted):
         raise TypeError("only members that went through redaction can be packed")
-    manifest = _manifest(members.value, head, limits)
+    here = members.value if base is None else new(members.value, base.table)
+    manifest = _manifest(members.value, here, head, limits, base)
     with _Frames(write, threads) as frames:
         frames.put_alone(tar.manifest_entry(manifest.raw, head.mtime))
-        for member in members.value:
+        for member in here:
             frames.put(tar.header(member.path, member.size, member.mode, head.mtime))
             _put_content(member, frames, progress or Silent())
             frames.put(tar.padding(member.size))
         frames.put(tar.END)
-    return Packed(manifest, manifest.sha256, manifest.unpacked, frames.written)
+    chain = base.chain if base is not None else ()
+    sizes = tuple(frames.sizes[1:])
+    return Packed(manifest, manifest.sha256, manifest.unpacked, sum(frames.sizes), sizes, chain)
 
 
-def _manifest(members: tuple[Member, ...], head: ManifestHead, limits: Limits) -> Manifest:
+def new(members: tuple[Member, ...], table: Mapping[str, Held]) -> tuple[Member, ...]:
+    """The members that are not in the table of a base as they are now."""
+    return tuple(one for one in members if table.get(one.path) != (one.size, one.sha256, one.mode))
+
+
+def _manifest(
+    members: tuple[Member, ...],
+    here: tuple[Member, ...],
+    head: ManifestHead,
+    limits: Limits,
+    base: Base | None,
+) -> Manifest:
     limits.check_members(len(members))
     total = 0
-    table = []
     for member in members:
         total += member.size
         limits.check_member(member.path, member.size)
         limits.check_bundle(member.path, total)
-        table.append(_entry(member))
+    table = tuple(map(_entry, here))
+    fields = head.model_dump(exclude={"mtime"})
     try:
-        manifest = Manifest(**head.model_dump(exclude={"mtime"}), members=tuple(table))
-    except ValidationError as error:
+        if base is not None:
+            fields |= _on(base, members, here)
+        manifest = Manifest(**fields, members=table)
+    except (ValidationError, _ClashError) as error:
         raise InvalidNameError(f"the members cannot be packed: {_reason(error)}") from error
     if len(manifest.raw) > MAX_MANIFEST:
         raise LimitExceededError(
@@ -107,6 +155,30 @@ def _manifest(members: tuple[Member, ...], head: ManifestHead, limits: Limits) -
     return manifest
 
 
+class _ClashError(ValueError):
+    """Two members that are not both new cannot stand in one table."""
+
+
+def _on(base: Base, members: tuple[Member, ...], here: tuple[Member, ...]) -> dict[str, Any]:
+    """What an incremental table says of its base."""
+    if len(base.chain) >= MAX_CHAIN:
+        raise LimitExceededError(
+            f"{base.bundle} ends a chain of {len(base.chain)} bundles, and {MAX_CHAIN} is the most",
+            remedy="have a full bundle written: lower `run.full_every`",
+        )
+    paths = {member.path for member in members}
+    if len(paths) != len(members) or any(member.path not in base.table for member in here):
+        try:
+            check_apart(member.path for member in members)
+        except ValueError as error:
+            raise _ClashError(str(error)) from error
+    return {
+        "format": 2,
+        "base": BaseRef(bundle=base.bundle, sha256=base.manifest_sha256),
+        "dropped": tuple(sorted(path for path in base.table if path not in paths)),
+    }
+
+
 def _entry(member: Member) -> ManifestMember:
     try:
         return ManifestMember(path=member.path, mode=member.mode, size=member.size, sha256=member.sha256)
@@ -114,7 +186,9 @@ def _entry(member: Member) -> ManifestMember:
         raise InvalidNameError(f"member {member.path!r} cannot be packed: {_reason(error)}") from error
 
 
-def _reason(error: ValidationError) -> str:
+def _reason(error: ValidationError | _ClashError) -> str:
+    if isinstance(error, _ClashError):
+        return str(error)
     return error.errors(include_url=False)[0]["msg"]
 
 
@@ -161,7 +235,8 @@ class _Frames:
     """Collects bytes into frames and writes them in order; at most `threads` + 1 wait to be compressed."""
 
     def __init__(self, write: Write, threads: int) -> None:
-        self.written = 0
+        self.sizes: list[int] = []
+        """Bytes of each frame so far."""
         self._write = write
         self._codec = Codec()
         self._pool = ThreadPoolExecutor(threads, "pack") if threads > 1 else None
@@ -238,4 +313,4 @@ class _Frames:
 
     def _emit(self, frame: bytes) -> None:
         self._write(frame)
-        self.written += len(frame)
+        self.sizes.append(len(frame))

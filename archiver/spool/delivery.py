@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -47,6 +47,8 @@ class Courier:
     setup: Setup
     known: Mapping[int, bytes]
     progress: Progress
+    told: Callable[[Entry], None] = lambda _: None
+    """Is told of each entry that the store has taken, as it went."""
     delivered: list[int] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -61,8 +63,9 @@ class Courier:
             self._entry(*entry)
             telemetry.delivered(time.monotonic() - began)
             with self.folder.changing():
-                self.folder.mark(self.folder.entry(entry[0].seq), "delivered")
+                done = self.folder.mark(self.folder.entry(entry[0].seq), "delivered")
                 self.folder.retire()
+            self.told(done)
             self.delivered.append(entry[0].seq)
 
     # --- effects ---
@@ -262,7 +265,7 @@ class Courier:
 
 def skipped(entry: Entry) -> Meta:
     """What is said of an entry that has given up its bundle; its record has yet to be signed as that."""
-    return entry.meta.model_copy(update={"kind": "skipped", "bundle": None, "unsigned": True})
+    return entry.meta.model_copy(update={"kind": "skipped", "bundle": None, "bases": (), "unsigned": True})
 
 
 def stale(what: str, moved: list[Path], run: str) -> StaleWriterError:

@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final, Literal, get_args
 
-from pydantic import Field, ValidationError
+from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from archiver import jsonio, layout
 from archiver.errors import (
@@ -29,8 +29,9 @@ from archiver.errors import (
     UnsupportedSchemaError,
 )
 from archiver.model import Frozen
-from archiver.model.base import Utc
+from archiver.model.base import JsonValue, Utc
 from archiver.model.checkpoint import Count, Digest
+from archiver.model.limits import MAX_CHAIN
 from archiver.model.record import RecordKind, RetentionClass
 from archiver.records import MAX_RECORD
 from archiver.spool import disk
@@ -79,8 +80,17 @@ class Meta(Frozen):
     """Of the file of the record."""
     sealed_size: Count
     bundle: BundleFile | None = None
+    bases: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(max_length=MAX_CHAIN)] = ()
+    """Numbers of the bundles that its bundle is based on."""
     at: Utc
     """When it was put here, by the clock of this machine."""
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_rare(self, as_usual: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
+        document: dict[str, JsonValue] = as_usual(self)
+        if not self.bases:
+            document.pop("bases", None)
+        return document
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 .lock, .delivery          held while something changes; while something is delivered
 entries/<number>/         a record and its bundle
+bases/<number>/           delivered entries whose bundles one of the entries is based on
 effects/<id>.age          an object of the effects ledger that the store has not taken yet
 forks/<number>-<random>/  entries that lost their number to somebody else
 finished                  empty; nothing of the run is kept once it is delivered
@@ -13,14 +14,14 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
 from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
-from archiver.errors import AlreadyExistsError, ArchiverError, DamagedError
+from archiver.errors import AlreadyExistsError, ArchiverError, ContextMismatchError, DamagedError
 from archiver.scratch import fsync_folder
 from archiver.spool import disk
 from archiver.spool.entry import (
@@ -49,6 +50,7 @@ class RunFolder:
         self.run = run
         self._store = store
         self._entries, self.effects_path, self._forks = path / "entries", path / "effects", path / "forks"
+        self._bases = path / "bases"
         self._tmp = path / ".tmp"
 
     @property
@@ -114,9 +116,7 @@ class RunFolder:
 
     def numbers(self) -> list[int]:
         """Numbers that have an entry, ascending; what is called otherwise is nobody's entry."""
-        with disk.translated(self._entries):
-            found = [(name, number(name)) for name in disk.names(self._entries)]
-        return [seq for name, seq in found if seq is not None and len(name) == 8]
+        return _numbers(self._entries)
 
     def entry(self, seq: int) -> Entry:
         """Raises what `entry.load` does."""
@@ -144,6 +144,21 @@ class RunFolder:
                 return before, entry
             before = entry
         return before, None
+
+    def bases(self) -> list[Entry]:
+        """Those that are kept for others; one that cannot be read is passed over: the store has it."""
+        found = []
+        for seq in _numbers(self._bases):
+            with suppress(DamagedError, ContextMismatchError):
+                found.append(load(self._bases / f"{seq:08d}", self._store, self.run))
+        return found
+
+    def drop_bases(self, but: Collection[int] = ()) -> bool:
+        """Remove those that are kept for others, which the store has; whether there were any."""
+        gone = [seq for seq in _numbers(self._bases) if seq not in but]
+        for seq in gone:
+            disk.remove(self._bases / f"{seq:08d}", self._tmp)
+        return bool(gone)
 
     def put(
         self,
@@ -210,7 +225,7 @@ class RunFolder:
     def retire(self) -> None:
         """Remove what is delivered; of a run that goes on what is needed to go on without the store stays.
 
-        That is the newest with a bundle, and what came after it.
+        That is the newest with a bundle, what came after it, and, apart, what these are based on.
         """
         numbers = self.numbers()
         delivered: list[Entry] = []
@@ -220,8 +235,24 @@ class RunFolder:
         if not (self._is_finished() and len(delivered) == len(numbers)):
             from_end = [entry.bundle is not None for entry in reversed(delivered)]
             kept = from_end.index(True) + 1 if True in from_end else min(1, len(delivered))
-        for entry in delivered[: len(delivered) - kept]:
-            disk.remove(entry.folder, self._tmp)
+        left = delivered[: len(delivered) - kept]
+        needed = self._needed(numbers[len(left) :])
+        for entry in left:
+            if entry.seq in needed and entry.bundle is not None:
+                disk.make_folder(self._bases)
+                entry.folder.rename(self._bases / entry.folder.name)
+            else:
+                disk.remove(entry.folder, self._tmp)
+        self.drop_bases(but=needed)
+
+    def _needed(self, numbers: list[int]) -> set[int]:
+        """What the bundles of these entries are based on."""
+        needed: set[int] = set()
+        for seq in numbers:
+            with suppress(DamagedError, ContextMismatchError):
+                entry = self.entry(seq)
+                needed.update(entry.meta.bases if entry.bundle is not None else ())
+        return needed
 
     def finish(self) -> None:
         """Keep nothing any more of what is delivered; the folder goes when nothing is left in it."""
@@ -237,7 +268,8 @@ class RunFolder:
         for folder in (self._entries, self.effects_path, self._forks):
             if disk.names(folder):
                 return
-        for folder in (self._entries, self.effects_path, self._forks, self._tmp):
+        self.drop_bases()
+        for folder in (self._entries, self.effects_path, self._forks, self._bases, self._tmp):
             with suppress(OSError):
                 folder.rmdir()
         for name in (_FINISHED, ".delivery", ".lock"):
@@ -317,6 +349,13 @@ class RunFolder:
         for folder in (self._forks, self.effects_path):
             fsync_folder(folder)
         return target
+
+
+def _numbers(folder: Path) -> list[int]:
+    """Numbers that have an entry in the folder, ascending."""
+    with disk.translated(folder):
+        found = [(name, number(name)) for name in disk.names(folder)]
+    return [seq for name, seq in found if seq is not None and len(name) == 8]
 
 
 def _remove(path: Path) -> None:

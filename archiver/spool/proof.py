@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,10 +27,14 @@ class Proven:
     checkpoint: Record | None
     decisions: tuple[Decision, ...] = ()
     """What claims after the checkpoint say of effects, oldest first."""
+    bases: tuple[Record, ...] = ()
+    """The records of the bundles that that one is based on, which lie in the spool too."""
 
 
-def prove(entries: Sequence[Entry], run: str, setup: Setup) -> Proven | None:
-    """None where the spool does not lead without a gap to or on from what the witness has seen.
+def prove(entries: Sequence[Entry], kept: Sequence[Entry], run: str, setup: Setup) -> Proven | None:
+    """`kept` are older entries that others are based on.
+
+    None where the spool does not lead without a gap to or on from what the witness has seen.
 
     Raises what opening a record raises, and what the witness does.
     """
@@ -43,8 +47,23 @@ def prove(entries: Sequence[Entry], run: str, setup: Setup) -> Proven | None:
     checkpoint, *after = (opened(entry, setup) for entry in chain[place:])
     if not _has_bundle(chain[place], checkpoint):
         return None
+    bases = _bases(checkpoint, {entry.seq: entry for entry in (*kept, *chain[:place])}, setup)
+    if bases is None:
+        return None
     decisions = tuple(decision for record in after for decision in record.decisions)
-    return Proven((checkpoint, *after)[-1], chain[-1].sha256, checkpoint, decisions)
+    return Proven((checkpoint, *after)[-1], chain[-1].sha256, checkpoint, decisions, bases)
+
+
+def _bases(record: Record, entries: Mapping[int, Entry], setup: Setup) -> tuple[Record, ...] | None:
+    """What the bundle of the record is based on; None where not all of it is here."""
+    found = []
+    for seq in record.bundle.bases if record.bundle is not None else ():
+        entry = entries.get(seq)
+        base = opened(entry, setup) if entry is not None else None
+        if entry is None or base is None or not _has_bundle(entry, base):
+            return None
+        found.append(base)
+    return tuple(found)
 
 
 def _newest_chain(entries: Sequence[Entry]) -> list[Entry]:

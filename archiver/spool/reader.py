@@ -87,7 +87,7 @@ class SpoolReader:
         """Files by the names that the objects have in the store."""
         found: dict[str, Path] = {}
         with self._folder.reading():
-            entries = self._folder.entries()
+            entries = (*self._folder.bases(), *self._folder.entries())
         for entry in entries:
             found[layout.record_name(entry.run, entry.seq)] = entry.folder / record_file(entry.meta)
             if entry.meta.bundle is not None and entry.bundle is not None:

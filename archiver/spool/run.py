@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -153,9 +153,16 @@ class RunSpool:
             )
 
     @telemetry.span("archiver.deliver")
-    def deliver(self, *, upto: int | None = None, progress: Progress | None = None) -> Delivery:
+    def deliver(
+        self,
+        *,
+        upto: int | None = None,
+        progress: Progress | None = None,
+        told: Callable[[Entry], None] = lambda _: None,
+    ) -> Delivery:
         """Bring what waits now into the store, effects first, then by number, each exactly once.
 
+        `told` hears of each entry that the store has taken, as it went there.
         What the store does not take stays, and its error is raised. Where the store has another record of a
         number, that one and all after it become forks: `StaleWriterError`. `KeyUnavailableError` where a
         record has to be signed anew and cannot be opened here.
@@ -163,7 +170,7 @@ class RunSpool:
         if not self._folder.exists:
             return Delivery((), 0)
         with self._folder.delivering():
-            courier = Courier(self._folder, self._setup, self._known, progress or Silent())
+            courier = Courier(self._folder, self._setup, self._known, progress or Silent(), told)
             try:
                 courier.run(upto)
             finally:
@@ -204,8 +211,8 @@ class RunSpool:
         machine has done since nobody can know here. Raises what opening a record raises.
         """
         with self._folder.reading():
-            entries = self._folder.entries()
-        return proof.prove(entries, self._folder.run, self._setup)
+            entries, bases = self._folder.entries(), self._folder.bases()
+        return proof.prove(entries, bases, self._folder.run, self._setup)
 
     def proven_head(self) -> Record | None:
         """The newest record of `proven`."""
@@ -244,6 +251,8 @@ class RunSpool:
     def _chosen(self, size: int) -> list[Entry]:
         """Those that give up their bundles, so that there is room for so many bytes."""
         lacking = self._room.lacking(size)
+        if lacking and self._folder.drop_bases():  # the store has them: they are here for a resume without it
+            lacking = self._room.lacking(size)
         if not lacking:
             return []
         waiting = [entry for entry in self._folder.entries() if not entry.delivered]
@@ -284,6 +293,7 @@ class RunSpool:
             sealed_sha256=hashlib.sha256(sealed).hexdigest(),
             sealed_size=len(sealed),
             bundle=held,
+            bases=record.bundle.bases if record.bundle is not None else (),
             at=datetime.now(UTC),
         )
 

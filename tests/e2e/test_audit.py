@@ -133,7 +133,7 @@ def test_without_the_line_nothing_is_handed_out(
     setup = open_setup(load(), need="read")
     record = Catalog(setup).chain(RUN).head.record
     with pytest.raises(AuditError):
-        bundles.fetch(record, setup, tmp_path / "bundle", Silent())
+        bundles.fetch(record, setup, tmp_path / "bundle", Silent(), ())
     assert list((tmp_path / "bundle").iterdir()) == []
     with pytest.raises(AuditError):
         restore(RUN, setup, into=tmp_path / "out")

@@ -49,7 +49,7 @@ def test_its_bundle_opens_without_the_store(setup: Setup, hand: Make, tmp_path: 
     head = writer.spool.proven_head()
     assert head is not None
     local = replace(setup, store=writer.spool.reader())
-    found = saved.fetch(head, local, tmp_path / "unpacked", Silent()).checkpoint
+    found = saved.fetch(head, local, tmp_path / "unpacked", Silent(), ()).checkpoint
     assert found.note == "the note"
     assert restore("r", local, into=tmp_path / "restored").checkpoint.note == "the note"
 

@@ -28,11 +28,13 @@ def years(seeds: range) -> Counter[str]:
 
 def test_a_year() -> None:
     seen = years(SEEDS)
-    for what in ("hold", "release", "merged", "orphan", "claim", "finish", "hidden", "gone"):
+    for what in ("hold", "release", "merged", "orphan", "claim", "finish", "hidden", "gone", "skipped"):
         assert seen[what], what
     for what in ("live to intermediate", "live to success", "live to failure", "live to hold"):
         assert seen[what], what
     assert any(what.startswith("hold to ") for what in seen)
+    assert seen["1 bases"], "epochs are real"
+    assert seen["2 bases"]
 
 
 @pytest.mark.soak
@@ -79,8 +81,9 @@ def bases_first(wants: Any, tags: Any, known: Any) -> list[Change]:
         {"want": never_orphans},
         {"order": bases_first},
         {"order": lambda *_: []},
+        {"told": True},
     ],
-    ids=["each alone", "newest alone", "no hold", "never orphans", "bases first", "nothing done"],
+    ids=["each alone", "newest alone", "no hold", "never orphans", "bases first", "nothing done", "not told"],
 )
 def test_a_mistake_shows(mistake: dict[str, Any]) -> None:
     assert any(Year(seed, **mistake).play().violations for seed in TRIED)

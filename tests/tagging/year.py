@@ -16,12 +16,16 @@ from typing import Any, Final, cast
 from test_retention import committed
 
 from archiver import layout
+from archiver.compact import Marks
+from archiver.epochs import Based, Epochs, Reason, Terms
 from archiver.lifecycle.parse import Rule, parse
 from archiver.lifecycle.rules import Wanted as Rules
 from archiver.lifecycle.rules import rules
 from archiver.lifecycle.simulate import Version, simulate
 from archiver.model.checkpoint import Outcome
+from archiver.model.manifest import BaseRef, Manifest, ManifestMember
 from archiver.model.record import RetentionClass
+from archiver.pack import Packed
 from archiver.retention import DAYS, NONCURRENT_DAYS, Committed, Standing, class_of
 from archiver.tagging.planning import Change, Known, There, Wanted, next_time, ordered, wanted
 
@@ -32,6 +36,7 @@ OUTAGE: Final = 5 * DAY
 TAG: Final = "archiver-class"
 EPOCH: Final = 4
 """Bundles of an epoch at most."""
+TERMS: Final = Terms("rules", frozenset({"key"}))
 FINAL: Final[tuple[Outcome, ...]] = ("succeeded", "failed", "cancelled", "crashed")
 
 Want = Callable[..., list[Wanted]]
@@ -77,7 +82,8 @@ class Run:
     standing: Standing = field(default_factory=Standing)
     held: set[str] = field(default_factory=set)
     """What was there when a hold began, or came since."""
-    epoch: list[int] = field(default_factory=list)
+    epochs: Epochs = field(default_factory=lambda: Epochs(EPOCH))
+    """What the process knows that writes it."""
     settled: tuple[datetime | None, tuple[object, ...]] | None = None
     """When it is due, and what it was like, when a sweep had nothing left to do."""
 
@@ -104,7 +110,11 @@ class Run:
 class Year:
     """One year; `violations` has what must not have happened."""
 
-    def __init__(self, seed: int, *, want: Want = wanted, order: Order = ordered, runs: int = 5) -> None:
+    def __init__(
+        self, seed: int, *, want: Want = wanted, order: Order = ordered, runs: int = 5, told: bool = False
+    ) -> None:
+        """`told`: the mistake of calling acknowledged what was only sealed."""
+        self._told = told
         self._random = random.Random(seed)
         self._want, self._order = want, order
         self._keep = self._random.choice((1, 2, 5))
@@ -158,7 +168,7 @@ class Year:
         elif what == "claim":
             seq = len(run.records) + 1
             run.records.append(committed(seq, self.now, kind="claim", outcome=run.outcome))
-            run.epoch.clear()
+            run.epochs = Epochs(EPOCH)
         elif what == "orphan":
             run.orphans.append(self._put(run, 90_000 + len(run.orphans), "live"))
         elif what == "hold" and run.standing.held is None:
@@ -174,14 +184,20 @@ class Year:
 
     def _save(self, run: Run, outcome: Outcome) -> None:
         seq = len(run.records) + 1
-        if run.epoch:
-            first = run.bundles[run.epoch[0]].created
-            if len(run.epoch) >= EPOCH or self.now - first > DAY or self._random.random() < 0.2:
-                run.epoch.clear()
-        bases: tuple[int, ...] = ()
-        if outcome == "running" and run.epoch:
-            chosen = [one for one in run.epoch if self._random.random() < 0.7]
-            bases = tuple(chosen or run.epoch[-1:])
+        if self._random.random() < 0.05:  # the process died, and another one goes on
+            run.epochs = Epochs(EPOCH)
+        choice = run.epochs.choose(TERMS, outcome, self.now)
+        if isinstance(choice, Based) and self._random.random() < 0.1:
+            choice = "size"
+        bases = choice.base.chain if isinstance(choice, Based) else ()
+        run.epochs.sealed(seq, _packed(seq, choice), Marks(), TERMS, self.now, choice)
+        if outcome == "running" and self._random.random() < 0.1:
+            self._skip(run, seq)
+            return
+        if any(base not in run.bundles for base in bases):
+            self._wrong(f"{run.name}: {seq} needs a bundle that never came into the store: {bases}")
+            return
+        self._count(f"{len(bases)} bases")
         bundle = self._put(run, seq, class_of(outcome))
         run.records.append(
             replace(
@@ -190,10 +206,18 @@ class Year:
         )
         bundle.record, bundle.bases = run.records[-1], bases
         run.bundles[seq] = bundle
-        run.epoch = [] if outcome != "running" else [*run.epoch, seq]
+        if self._random.random() < 0.8:  # else the answer was lost, or another process has delivered it
+            run.epochs.acknowledged(seq, layout.bundle_name("r", seq, "0" * 16))
         if run.standing.held is not None:
             self._settle(run, whole=True)
             run.held.add(bundle.name)
+
+    def _skip(self, run: Run, seq: int) -> None:
+        """It gave up its bundle on the way."""
+        self._count("skipped")
+        run.records.append(committed(seq, self.now, kind="skipped", outcome="running"))
+        if self._told:
+            run.epochs.acknowledged(seq, layout.bundle_name("r", seq, "0" * 16))
 
     def _put(self, run: Run, seq: int, tag: RetentionClass) -> Bundle:
         name = layout.bundle_name("r", seq, "0" * 16)
@@ -348,6 +372,19 @@ class Year:
 
     def _count(self, what: str) -> None:
         self.seen[what] = self.seen.get(what, 0) + 1
+
+
+def _packed(seq: int, choice: Based | Reason) -> Packed:
+    """A bundle whose only member is new each time."""
+    digest = f"{seq:064d}"
+    held = ManifestMember(path="checkpoint.json", mode=0o644, size=1, sha256=digest)
+    fields: dict[str, Any] = {}
+    if isinstance(choice, Based):
+        ref = BaseRef(bundle=choice.base.bundle, sha256=choice.base.manifest_sha256)
+        fields = {"format": 2, "base": ref}
+    manifest = Manifest(run="r", seq=seq, schema_version=2, redaction_key="", members=(held,), **fields)
+    bases = choice.base.chain if isinstance(choice, Based) else ()
+    return Packed(manifest, manifest.sha256, 1, 1, (), bases)
 
 
 def _days(word: RetentionClass) -> float:
