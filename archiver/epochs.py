@@ -109,6 +109,8 @@ class Epochs:
             made = _Made(seq, seq, now, terms, marks, packed, {})
             if because != "unacknowledged":
                 self._end(seq)
+            if because == "end":
+                return  # it has the class of the outcome, which may be shorter than that of what comes after
         self._counts[made.epoch] += 1
         self._waiting[seq] = made
 

@@ -121,7 +121,7 @@ def _records(catalog: Catalog, setup: Setup, runs: tuple[str, ...], newest: bool
         except ArchiverError as error:
             yield Seen(run, None, error=error.with_traceback(None))
         links = chain.links
-        records = [link.record for link in links if link.record.bundle is not None]
+        records: Sequence[Record] = [link.record for link in links if link.record.bundle is not None]
         if newest:
             yield from (Seen(run, record.seq, (record, records)) for record in records[-1:])
             continue

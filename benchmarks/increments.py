@@ -1,4 +1,4 @@
-"""All stored bytes of a run that is saved at every step, with increments and without, against its last bundle.
+"""Stored bytes of a run that is saved at every step, with increments and without, against its last bundle.
 
     python benchmarks/increments.py [CHECKPOINTS [MEGABYTES]]      200 and 3.5 by default
 

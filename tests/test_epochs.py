@@ -164,6 +164,17 @@ def test_what_changes_ends_an_epoch() -> None:
     assert one.save(end=True) == "end"
 
 
+def test_what_ends_a_run_is_no_base() -> None:
+    """Its class is that of the outcome: it may be gone before what is saved after it all the same."""
+    one = Process()
+    saved(one, 2)
+    assert one.save(end=True) == "end"
+    one.stored()
+    assert one.save() == "unacknowledged"
+    one.stored()
+    assert chain(one.save()) == (4,)
+
+
 def test_nothing_goes_on_with_an_epoch_that_ended() -> None:
     """Not even while the full bundle is still on its way: then each is full."""
     one = Process()

@@ -169,9 +169,9 @@ def test_an_independent_decryptor_unpacks_the_bundles(
             if path.is_file() and path.name != "manifest.json"
         }
         assert found == listed
-        for name, schema in (("manifest", "manifest"), ("receipt", "receipt")):
+        for name in {"manifest", "receipt"}.intersection(path.stem for path in folder.iterdir()):
             jsonschema.validate(
-                json.loads((folder / f"{name}.json").read_bytes()), json.loads(schemas.text(f"v2/{schema}"))
+                json.loads((folder / f"{name}.json").read_bytes()), json.loads(schemas.text(f"v2/{name}"))
             )
 
 
@@ -194,7 +194,7 @@ def test_a_chain_is_put_together_by_the_text_alone(
     before: tuple[str, bytes] | None = None
     for seq in (1, 2, 3):
         (path,) = store.glob(f"bundles/growing/{seq:08d}-*.age")
-        folder = tmp_path / str(seq)
+        folder = tmp_path / f"out-{seq}"
         folder.mkdir()
         decrypted(identity_file, "--untar", str(folder), str(path))
         raw = (folder / "manifest.json").read_bytes()
@@ -206,7 +206,7 @@ def test_a_chain_is_put_together_by_the_text_alone(
             del table[gone]
         table |= {member["path"]: (seq, member["sha256"]) for member in manifest["members"]}
         before = (str(path.relative_to(store)), raw)
-    found = {path: (tmp_path / str(seq) / path).read_bytes() for path, (seq, _) in table.items()}
+    found = {path: (tmp_path / f"out-{seq}" / path).read_bytes() for path, (seq, _) in table.items()}
     assert {path: hashlib.sha256(data).hexdigest() for path, data in found.items()} == {
         path: sha256 for path, (_, sha256) in table.items()
     }

@@ -37,12 +37,14 @@ def bases_of(record: Record, known: Iterable[Record]) -> tuple[Record, ...]:
     for seq in numbers:
         base = by_number.get(seq)
         if base is None or base.bundle is None:
-            what = "which is not there" if base is None else f"a {base.kind} without a bundle"
-            raise RecordError(f"checkpoint {record.seq} of run {record.run} is based on record {seq}, {what}")
+            what = "is not there" if base is None else f"is a {base.kind} and has no bundle"
+            raise RecordError(
+                f"checkpoint {record.seq} of run {record.run} is based on record {seq}, and that {what}"
+            )
         if base.bundle.bases != tuple(one.seq for one in found):
             raise RecordError(
-                f"checkpoint {record.seq} of run {record.run} is based on checkpoint {seq}, and not on all that "
-                "this one is based on"
+                f"checkpoint {record.seq} of run {record.run} is based on checkpoint {seq}, and not on what "
+                "that one is based on"
             )
         found.append(base)
     return tuple(found)
@@ -68,8 +70,7 @@ def check_present(record: Record, setup: Setup, known: Iterable[Record] = ()) ->
     for one in (*bases, record):
         size = sizes.get(bundle_of(one).name)
         if size is None:
-            error = gone(one, setup)
-            raise needed(error, one, record) if one is not record else error
+            raise needed(gone(one, setup), one, record)
         try:
             check_size(one, size)
         except DigestMismatchError as error:

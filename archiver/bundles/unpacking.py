@@ -180,7 +180,8 @@ def _unpacked(opened: age.Unsealer, record: Record, setup: Setup, into: Path, pr
     """Nothing of a bundle appears before it is written down who opened it."""
     opened.demand_context(record.run, record.task, "bundle")
     loud = _note(setup, record, opened.opened_by)
-    manifest = pack.unpack(opened, into, limits=setup.settings.limits, progress=progress)
+    limits, sizes = setup.settings.limits, presence.bundle_of(record).frames
+    manifest = pack.unpack(opened, into, limits=limits, progress=progress, sizes=sizes)
     return Fetched(manifest, opened.opened_by, loud)
 
 

@@ -50,9 +50,9 @@ def restore(
         list[str] | None,
         typer.Option(
             "--only",
-            help="Write these members alone, verified, and fetch no more than they need: a path in the bundle, "
-            "a folder of it, or a pattern in quotes (`*` also goes over `/`); repeatable. Nothing is judged or "
-            "claimed.",
+            help="Write these members alone, verified, and fetch no more than they need: a path in the "
+            "bundle, a folder of it, or a pattern in quotes (`*` also goes over `/`); repeatable. Nothing is "
+            "judged or claimed.",
             metavar="PATH",
         ),
     ] = None,

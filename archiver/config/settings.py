@@ -277,8 +277,8 @@ class RunSettings(Frozen):
     spool_limit: Size = Field(4 << 30, description="Bytes that the spool may hold.")
     full_every: Annotated[Count, Field(ge=1, le=MAX_CHAIN)] = Field(
         200,
-        description="Bundles of an epoch: a full one and those after it that hold only what is new. 1: each is "
-        "full.",
+        description="Bundles of an epoch: a full one and those after it that hold only what is new. 1: each "
+        "is full.",
     )
 
 

@@ -73,8 +73,8 @@ class FrameReader:
         self._held = bytearray()
         self._number = 0
         self._decoder = _Decoder()
-        self.taken = 0
-        """Bytes of the frames that were read."""
+        self.sizes: list[int] = []
+        """Bytes of each frame that was read or passed over."""
 
     def content_size(self) -> int:
         """The content size that the next frame claims; nothing is taken from the stream."""
@@ -102,7 +102,7 @@ class FrameReader:
         end = self._end(header, expected + expected // 128 + 1024)
         frame = bytes(memoryview(self._held)[:end])
         del self._held[:end]
-        self.taken += end
+        self.sizes.append(end)
         return frame
 
     def at_end(self) -> bool:

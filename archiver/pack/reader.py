@@ -53,10 +53,12 @@ def unpack(
     limits: Limits,
     progress: Progress | None = None,
     only: Container[str] | None = None,
+    sizes: Sequence[int] = (),
 ) -> Manifest:
     """Write the members that the bundle holds as new private files below the folder `into`.
 
     Of them those whose paths are in `only`, if that is given: what comes after the last of these is not read.
+    Where all are written, the frames after the first must have these `sizes`, if any are given.
     Errors: `ArchiveFormatError`, `DigestMismatchError`, `LimitExceededError`, `UnsupportedSchemaError`;
     `AlreadyExistsError`, `InputNotFoundError` and `StoreFullError` for what is wrong with `into`.
     Files written before an error stay: `into` is a folder that the caller throws away.
@@ -69,6 +71,8 @@ def unpack(
         stream.expect(tar.END, "the end of the archive")
         if not frames.at_end():
             raise ArchiveFormatError("bytes follow the end of the archive", remedy=_REMEDY)
+        if sizes and frames.sizes[1:] != list(sizes):
+            raise ArchiveFormatError("the frames of the archive are not those of its record", remedy=_REMEDY)
     return first.manifest
 
 
@@ -114,7 +118,7 @@ def _first(frames: FrameReader, limits: Limits) -> First:
     manifest = Manifest.parse(raw)
     limits.check_members(len(manifest.dropped))
     check_table(manifest, limits)
-    return First(manifest, mtime, frames.taken)
+    return First(manifest, mtime, frames.sizes[0])
 
 
 def check_table(manifest: Manifest, limits: Limits) -> None:

@@ -240,7 +240,10 @@ class RunFolder:
         for entry in left:
             if entry.seq in needed and entry.bundle is not None:
                 disk.make_folder(self._bases)
-                entry.folder.rename(self._bases / entry.folder.name)
+                target = self._bases / entry.folder.name
+                if disk.is_folder(target):
+                    disk.remove(target, self._tmp)
+                entry.folder.rename(target)
             else:
                 disk.remove(entry.folder, self._tmp)
         self.drop_bases(but=needed)

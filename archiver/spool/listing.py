@@ -85,6 +85,8 @@ def _of_run(folder: RunFolder, store: str) -> Iterator[Listed]:
                 path = folder.entry_path(seq)
                 size, at = disk.size_of(path), datetime.fromtimestamp(path.stat().st_mtime, UTC)
                 yield Listed(store, folder.run, seq, "", "damaged", size, at, path, str(error))
+        for base in folder.bases():
+            yield _row(store, base)
         for seq, path, entry in folder.forks():
             at = entry.at if entry else datetime.fromtimestamp(path.stat().st_mtime, UTC)
             kind = entry.kind if entry else ""

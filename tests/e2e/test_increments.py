@@ -29,6 +29,7 @@ from archiver.restore import plan, restore
 from archiver.sampling import Sample
 from archiver.setup import Setup, open_setup
 from archiver.verify import verify
+from e2e.auditing import command
 from e2e.rekeying import done, to
 
 
@@ -63,11 +64,11 @@ def test_an_older_one_needs_nothing_that_came_later(grown: Growing, setup: Setup
 
 def test_all_that_opens_bundles_opens_these(grown: Growing, setup: Setup, tmp_path: Path) -> None:
     assert states(setup) == states(setup, deep=True) == ["ok"] * 4
-    assert drill(setup, sample=Sample(1.0, seed=1)).exit_code == 0
+    assert drill(setup, sample=Sample("100%", seed=1)).exit_code == 0
     assert migrating.of_run(RUN, setup)[1].steps == ()
     secret = "word" + "x9Kq2" * 5
     assert [held.error for held in find_credential.find(setup, secret.encode())] == [None] * 4
-    sample = Sample(1.0, seed=1)
+    sample = Sample("100%", seed=1)
     assert all(one.ok for one in verify(setup, RUN, sample=sample))
 
 
@@ -218,6 +219,54 @@ def test_a_file_does_not_need_what_it_does_not_lie_in(grown: Growing, setup: Set
     path.write_bytes(data)
     with pytest.raises(DamagedError):
         extracting.extract(RUN, setup, ["receipt.json"], into=tmp_path / "into")
+
+
+@pytest.fixture
+def configured(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARCHIVER_CONFIG", str(config))
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+
+
+def test_the_command_writes_single_files(grown: Growing, configured: None, tmp_path: Path) -> None:
+    into = tmp_path / "into"
+    done = command(
+        "restore", RUN, "--only", "receipt.json", "--only", "transcript", "--into", into, "--at", "2"
+    )
+    assert done.code == 0, done.err
+    assert ["written", "3 files"] in [[line[0], line[1].partition(",")[0]] for line in done.rows]
+    assert sorted(path.name for path in into.rglob("*.json*")) == ["0001.jsonl", "0002.jsonl", "receipt.json"]
+    as_json = command("restore", RUN, "--only", "receipt.json", "--json")
+    assert as_json.code == 0, as_json.err
+    found = json.loads(as_json.out)
+    assert (found["run"], found["seq"], [one["path"] for one in found["files"]]) == (RUN, 4, ["receipt.json"])
+    assert (Path(found["folder"]) / "receipt.json").stat().st_size == found["files"][0]["size"]
+
+
+@pytest.mark.parametrize("other", ["--plan", "--claim", "--force", "--network"])
+def test_nothing_else_is_done_with_single_files(
+    other: str, grown: Growing, configured: None, tmp_path: Path
+) -> None:
+    done = command("restore", RUN, "--only", "receipt.json", "--into", tmp_path / "into", other)
+    assert done.code == 2
+    assert "--only hands nothing over" in done.err
+
+
+def test_what_is_not_there_is_an_error_of_the_command(
+    grown: Growing, configured: None, tmp_path: Path
+) -> None:
+    done = command("restore", RUN, "--only", "recipt.json", "--into", tmp_path / "into")
+    assert done.code == 2
+    assert "near it: receipt.json" in done.err
+
+
+def test_show_says_what_it_is_based_on(grown: Growing, configured: None) -> None:
+    shown = command("show", RUN)
+    assert ["bundle", "incremental, based on 3 earlier bundles"] in shown.rows
+    planned = command("restore", RUN, "--plan")
+    assert [row[1].partition("; ")[2] for row in planned.rows if row[0] == "size"] == [
+        "the rest in 3 earlier bundles"
+    ]
+    assert command("verify", RUN, "--deep").code == 0
 
 
 def test_the_store_on_a_server(s3_config: Path, tmp_path: Path) -> None:

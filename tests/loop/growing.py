@@ -38,11 +38,17 @@ class Growing:
     """One process that writes the run; `made` has what each of its checkpoints was made of."""
 
     def __init__(
-        self, setup: Setup, *, resumed: Growing | None = None, first: int = 400, each: int = 30
+        self,
+        setup: Setup,
+        *,
+        run: str = RUN,
+        resumed: Growing | None = None,
+        first: int = 400,
+        each: int = 30,
     ) -> None:
-        self.setup = setup
-        self.spool = open_spool(setup).of(RUN, RUN)
-        place = find(RUN, setup) if resumed else Position(RUN, redaction_key=new_key())
+        self.setup, self.run = setup, run
+        self.spool = open_spool(setup).of(run, run)
+        place = find(run, setup) if resumed else Position(run, redaction_key=new_key())
         self.sealer = Sealer(setup, place, self.spool, lambda: Options(capture=False), self.deliver)
         self.messages: list[dict[str, Any]] = list(resumed.messages) if resumed else []
         self.made: dict[int, Checkpoint] = dict(resumed.made) if resumed else {}
@@ -58,8 +64,8 @@ class Growing:
         now = datetime.now(UTC)
         part = TranscriptPart(name="messages.jsonl", items=Items.of(list(self.messages)))
         return Checkpoint(
-            run_id=RUN,
-            task_id=RUN,
+            run_id=self.run,
+            task_id=self.run,
             objective="test",
             note=f"{len(self.messages)} messages",
             outcome=outcome,
@@ -88,8 +94,8 @@ class Growing:
             self.sealer.acknowledged(entry.seq, entry.meta.bundle.name)
 
 
-def records(setup: Setup) -> list[Record]:
-    return list(Catalog(setup).chain(RUN).records)
+def records(setup: Setup, run: str = RUN) -> list[Record]:
+    return list(Catalog(setup).chain(run).records)
 
 
 def bases(setup: Setup) -> list[tuple[int, ...] | None]:
@@ -99,10 +105,10 @@ def bases(setup: Setup) -> list[tuple[int, ...] | None]:
 
 def demand_whole(growing: Growing, folder: Path, *, only: set[int] | None = None) -> None:
     """Every checkpoint that was committed gives exactly what it was made of."""
-    for record in records(growing.setup):
+    for record in records(growing.setup, growing.run):
         if record.kind == "checkpoint" and (only is None or record.seq in only):
-            into = folder / f"whole-{record.seq}"
-            found = restore(RUN, growing.setup, into=into, at=record.seq, accept=["age"]).checkpoint
+            into = folder / f"whole-{growing.run}-{record.seq}"
+            found = restore(growing.run, growing.setup, into=into, at=record.seq, accept=["age"]).checkpoint
             made = growing.made[record.seq]
             assert found.note == made.note
             assert list(found.transcript.parts[0].items) == list(made.transcript.parts[0].items)
