@@ -63,6 +63,7 @@ bench: $(VENV)/.installed  ## speed and memory, as ratios within one run
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/pipeline.py
 	$(BIN)/python benchmarks/redact.py
+	$(BIN)/python benchmarks/workspace_redact.py
 	$(BIN)/python benchmarks/age_speed.py
 	$(BIN)/python benchmarks/store.py
 	$(BIN)/python benchmarks/s3.py

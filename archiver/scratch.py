@@ -69,12 +69,16 @@ class Spool:
         return Spooled(self.path, self.size, self._hash.hexdigest() if self._hash is not None else "")
 
     def _failed(self, error: OSError) -> ArchiverError:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-        return (StoreFullError if full else InputNotFoundError)(
-            f"the scratch folder {self.path.parent} cannot be written: {error.strerror}",
-            remedy="free some disk space there or set TMPDIR to a folder with more room; a restore writes "
-            "beside the folder of --into",
-        )
+        return _failed(self.path.parent, error)
+
+
+def _failed(folder: Path, error: OSError) -> ArchiverError:
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+    return (StoreFullError if full else InputNotFoundError)(
+        f"the scratch folder {folder} cannot be written: {error.strerror}",
+        remedy="free some disk space there or set TMPDIR to a folder with more room; a restore writes "
+        "beside the folder of --into",
+    )
 
 
 class Scratch:
@@ -108,6 +112,21 @@ class Scratch:
         spool = Spool(self.new_path(label), hashed=hashed)
         self._spools.append(spool)
         return spool
+
+    def keep(self, data: bytes, label: str = "file") -> Path:
+        """A private file of these bytes: for thousands of small ones, which need no `Spool` each.
+
+        Raises as a `Spool` does.
+        """
+        path = self.new_path(label)
+        try:
+            with path.open("xb", buffering=0) as file:
+                rest = memoryview(data)
+                while rest:
+                    rest = rest[file.write(rest) :]
+        except OSError as error:
+            raise _failed(self.path, error) from error
+        return path
 
     def __enter__(self) -> Scratch:
         return self

@@ -10,10 +10,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from archiver.redact.carried import Carried, CarriedRedactor
+    from archiver.redact.credential_files import Credentials
     from archiver.redact.environment import exact_from_environment
     from archiver.redact.exact import ExactValue
     from archiver.redact.file_forms import Bytes, Held, Shape, shape_of
     from archiver.redact.files import FileRedactor, Looked
+    from archiver.redact.inflate import InflateLimits
+    from archiver.redact.later import Mark
+    from archiver.redact.objects import GitObject, Refusal, ScannedObjects
     from archiver.redact.placeholder import contains_placeholder, is_placeholder, usable
     from archiver.redact.redactor import Redactor, new_key
     from archiver.redact.ruleset import Chosen, OwnPattern
@@ -21,13 +26,21 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bytes",
+    "Carried",
+    "CarriedRedactor",
     "Chosen",
+    "Credentials",
     "ExactValue",
     "FileRedactor",
+    "GitObject",
     "Held",
+    "InflateLimits",
     "Looked",
+    "Mark",
     "OwnPattern",
     "Redactor",
+    "Refusal",
+    "ScannedObjects",
     "Shape",
     "contains_placeholder",
     "exact_from_environment",
@@ -40,6 +53,11 @@ __all__ = [
 ]
 
 _HOME: Final = {
+    **dict.fromkeys(("Carried", "CarriedRedactor"), "carried"),
+    "Credentials": "credential_files",
+    "InflateLimits": "inflate",
+    "Mark": "later",
+    **dict.fromkeys(("GitObject", "Refusal", "ScannedObjects"), "objects"),
     "exact_from_environment": "environment",
     "ExactValue": "exact",
     **dict.fromkeys(("Bytes", "Held", "Shape", "shape_of"), "file_forms"),

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from archiver import jsonio
 from archiver.model import LeftOut, Member, Receipt
-from archiver.redact.exact import ExactMatcher
-from archiver.redact.file_forms import DOCUMENT_LIMIT, Bytes, Held, Shape, is_json, parsed
-from archiver.redact.members import MemberScan, whole_lines
+from archiver.redact import json_files
+from archiver.redact.file_forms import DOCUMENT_LIMIT, Bytes, Held, Shape
+from archiver.redact.later import Later
+from archiver.redact.members import MemberScan
 from archiver.redact.raw import RawPass
 from archiver.redact.redactor import Redactor
-from archiver.redact.scrub import ItemOpaque, Scrubber, never
+from archiver.redact.scrub import Scrubber
 from archiver.scratch import Scratch, Spooled
 from archiver.transcripts import DIALECTS, detect, get_dialect
 
@@ -38,7 +38,7 @@ class FileRedactor(Redactor):
 
     def with_key(self, key: bytes) -> FileRedactor:
         """Another one with the same rules and known values, which has found nothing yet."""
-        return FileRedactor(self._finder, key, self._given)
+        return FileRedactor(self._finder, key, self._values.given)
 
     def look(self, source: Bytes, shape: Shape, place: str, *, rules: bool = True) -> Looked:
         """Note what the file holds; `rules=False` searches for known values alone."""
@@ -74,12 +74,13 @@ class FileRedactor(Redactor):
         if not self._ledger.total:
             return False
         self._ledger = self._ledger.afresh()
+        self._later = Later(self._finder, self._ledger, self._values, self._key)
         return True
 
     def stored(self, members: tuple[Member, ...], dialect: str, scratch: Scratch) -> Receipt:
         """What is found in the members of a bundle."""
         opaque = get_dialect(dialect if dialect in DIALECTS else detect.OPAQUE).opaque
-        scrubber = Scrubber(self._finder, ExactMatcher(self._registered), self._ledger)
+        scrubber = Scrubber(self._finder, self._values.registered_alone(), self._ledger)
         scan = MemberScan(scrubber, opaque, scratch, foreign=True)
         for member in members:
             made = scan.scan(member)
@@ -93,15 +94,11 @@ class FileRedactor(Redactor):
         before = self._ledger.total
         if shape.form == "document" and source.size <= DOCUMENT_LIMIT:
             source = Held(b"".join(source.blocks()))
-        if shape.form == "raw" or (shape.form == "document" and not _is_document(source)):
+        if shape.form == "raw" or (shape.form == "document" and not json_files.is_document(source)):
             return self._raw(source, place, scrubber, scratch)
         spool = scratch.spool("copy", hashed=False) if scratch is not None else None
         write: Callable[[bytes], object] = _nowhere if spool is None else spool.write
-        if shape.form == "document":
-            text = b"".join(source.blocks())
-            write(scrubber.json(text, place, _of_whole(shape.opaque, text)))
-        else:
-            _Lines(scrubber, place, shape.opaque, write).all_of(source)
+        json_files.copy(source, shape, place, scrubber, write)
         return Looked(self._ledger.total - before, spool.close() if spool is not None else None)
 
     def _raw(self, source: Bytes, place: str, scrubber: Scrubber, scratch: Scratch | None) -> Looked:
@@ -112,53 +109,6 @@ class FileRedactor(Redactor):
         outcome = work.close()
         found = self._ledger.total - before
         return Looked(found, outcome.spooled, outcome.reason, outcome.rules)
-
-
-class _Lines:
-    """JSON lines; one that is damaged, as the last of a session that died may be, is taken as text."""
-
-    def __init__(
-        self, scrubber: Scrubber, place: str, opaque: ItemOpaque, write: Callable[[bytes], object]
-    ) -> None:
-        self._scrubber = scrubber
-        self._place = place
-        self._opaque = opaque
-        self._write = write
-        self._number = 1
-
-    def all_of(self, source: Bytes) -> None:
-        for block in whole_lines(source.blocks()):
-            done = start = 0
-            while start < len(block):
-                stop = block.find(b"\n", start) + 1 or len(block)
-                if not is_json(block[start:stop]):
-                    self._json(block[done:start])
-                    self._text(block[start:stop])
-                    done = stop
-                start = stop
-            self._json(block[done:])
-
-    def _json(self, lines: bytes) -> None:
-        if lines:
-            self._scrubber.lines(lines, self._number, self._place, self._opaque, self._write)
-            self._number += lines.count(b"\n")
-
-    def _text(self, line: bytes) -> None:
-        self._write(self._scrubber.text(line, f"{self._place} line {self._number}"))
-        self._number += line.count(b"\n")
-
-
-def _is_document(source: Bytes) -> bool:
-    """Whether it is still what it was when its shape was found: files are written to meanwhile."""
-    return isinstance(source, Held) and parsed(source.data) is not None
-
-
-def _of_whole(opaque: ItemOpaque, text: bytes) -> ItemOpaque:
-    """The same of a document that is too large to be parsed again for every word."""
-    if opaque is never:
-        return never
-    value = jsonio.loads(text)
-    return lambda path, _item: opaque(path, value)
 
 
 def _nowhere(_data: bytes) -> None:

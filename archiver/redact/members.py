@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,11 +22,15 @@ _JSON_LIMIT: Final = 64 << 20
 _SNIFFED_LIMIT: Final = 8 << 20
 _DIGESTS: Final = frozenset({"sha256", "output", "commit"})
 _TRANSCRIPTS: Final = ("transcript/", "full/")
+_UNSCANNED: Final = "its objects were not scanned, or not for all that is known to be secret by now"
 _HELD: Final = frozenset({("transcript",), ("full_transcript",)})
 
 
 _HEX = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_NAMED_BY_DIGEST = re.compile(r"artifacts/[0-9a-f]{64}")
+_NAMED_BY_DIGEST = re.compile(r"(?:artifacts|workspace/objects)/([0-9a-f]{64})")
+COMMITS: Final = "workspace/git/commits.bundle"
+_OF_WORKSPACE: Final = "workspace/"
+_IDS: Final = frozenset({"sha256", "commit", "head", "base", "prerequisites", "commit_refs"})
 
 
 def state_opaque(path: tuple[str | int, ...], item: Any) -> bool:
@@ -41,13 +45,36 @@ def state_opaque(path: tuple[str | int, ...], item: Any) -> bool:
     return isinstance(value, str) and _HEX.fullmatch(value) is not None
 
 
+def workspace_opaque(path: tuple[str | int, ...], item: Any) -> bool:
+    """Digests of files and ids of commits in the description and the tree of a workspace, likewise."""
+    if _IDS.isdisjoint(path):
+        return False
+    value = at(item, path)
+    return isinstance(value, str) and _HEX.fullmatch(value) is not None
+
+
+def nobody(_member: Member) -> bool:
+    """For members of which nothing was scanned before."""
+    return False
+
+
 class MemberScan:
     """Scans members and rewrites those that hold a secret."""
 
     def __init__(
-        self, scrubber: Scrubber, opaque: ItemOpaque, scratch: Scratch, *, foreign: bool = False
+        self,
+        scrubber: Scrubber,
+        opaque: ItemOpaque,
+        scratch: Scratch,
+        *,
+        foreign: bool = False,
+        vouched: Callable[[Member], bool] = nobody,
     ) -> None:
-        """`foreign`: others made the members, so that lines may be no JSON whatever a name says."""
+        """`foreign`: others made the members, so that lines may be no JSON whatever a name says.
+
+        `vouched`: whether the content of a member was scanned in this save, and nothing is in it.
+        """
+        self._vouched = vouched
         self._foreign = foreign
         self._scrubber = scrubber
         self._opaque = opaque
@@ -63,8 +90,15 @@ class MemberScan:
             rules = tuple(sorted({self._scrubber.rule_of(edit) for edit in named}))
             self.left_out.append(LeftOut(member=shown, reason="its name holds a credential", rules=rules))
             return None
+        digest = _NAMED_BY_DIGEST.fullmatch(member.path)
+        scanned = member.path == COMMITS or (digest is not None and digest[1] == member.sha256)
+        if scanned and self._vouched(member):
+            return member
+        if member.path == COMMITS and not self._foreign:
+            self.left_out.append(LeftOut(member=COMMITS, reason=_UNSCANNED))
+            return None
         made = self._content(member)
-        if made is None or made is member or _NAMED_BY_DIGEST.fullmatch(member.path) is None:
+        if made is None or made is member or digest is None:
             return made
         reason = "it holds credentials, and its name is the digest of its content"
         self.left_out.append(LeftOut(member=member.path, reason=reason))
@@ -75,7 +109,8 @@ class MemberScan:
             return self._lines(member)
         document = self._document(member)
         if document is not None:
-            changed = self._scrubber.json(document, member.path, self._of_state)
+            opaque = workspace_opaque if member.path.startswith(_OF_WORKSPACE) else self._of_state
+            changed = self._scrubber.json(document, member.path, opaque)
             return member if changed is document else _in_memory(member, changed)
         return self._raw(member)
 
@@ -86,7 +121,11 @@ class MemberScan:
         return state_opaque(path, item)
 
     def _lines(self, member: Member) -> Member:
-        opaque = self._opaque if member.path.startswith(_TRANSCRIPTS) else state_opaque
+        opaque = state_opaque
+        if member.path.startswith(_TRANSCRIPTS):
+            opaque = self._opaque
+        elif member.path.startswith(_OF_WORKSPACE):
+            opaque = workspace_opaque
         if not any(True for block in line_blocks(member) for _ in self._scrubber.line_edits(block, opaque)):
             return member
         spool = self._scratch.spool("member")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from archiver.redact.edits import Edit
-from archiver.redact.inflate import START, Inflater, Wide, inflater_for
+from archiver.redact.inflate import START, Allowance, Inflater, Wide, inflater_for
 from archiver.redact.scrub import FLOOD, KNOWN, Scrubber
 from archiver.scratch import Scratch, Spooled
 
@@ -40,13 +40,24 @@ class RawPass:
     """Takes chunks of a file and makes its redacted copy, in bounded memory."""
 
     def __init__(
-        self, scrubber: Scrubber, scratch: Scratch | None, place: str, *, noting: bool = False
+        self,
+        scrubber: Scrubber,
+        scratch: Scratch | None,
+        place: str,
+        *,
+        noting: bool = False,
+        hashed: bool = False,
+        allowance: Allowance | None = None,
     ) -> None:
-        """Without `scratch` nothing is written, and noted only if asked: `found` says whether it would be."""
+        """Without `scratch` nothing is written, and noted only if asked: `found` says whether it would be.
+
+        `hashed`: what is written gets its SHA-256. `allowance`: what may still be inflated.
+        """
+        self._allowance = allowance
         self._noting = noting or scratch is not None
         self._scrubber = scrubber
         self._place = place
-        self._spool = scratch.spool("raw", hashed=False) if scratch is not None else None
+        self._spool = scratch.spool("raw", hashed=hashed) if scratch is not None else None
         self._buffer = b""
         self._done = 0
         self._line = 1
@@ -68,7 +79,7 @@ class RawPass:
 
     def _begin(self, start: bytes) -> None:
         self._start = None
-        self._inflater = inflater_for(start)
+        self._inflater = inflater_for(start, self._allowance)
         self._take(start)
 
     def _take(self, chunk: bytes) -> None:
@@ -122,6 +133,12 @@ class RawPass:
     def found(self) -> bool:
         """True when something was found so far."""
         return bool(self._found)
+
+    def abandon(self) -> None:
+        """Give up: the file could not be read to its end."""
+        if self._spool is not None:
+            self._spool.abandon()
+            self._spool.path.unlink(missing_ok=True)
 
     def _note(self, edit: Edit) -> bytes:
         self._found.add(self._scrubber.rule_of(edit))

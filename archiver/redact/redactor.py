@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -12,35 +12,32 @@ from archiver import jsonio
 from archiver.errors import RedactionUnavailableError, UsageError
 from archiver.model import (
     Checkpoint,
-    Cut,
-    Finding,
     Items,
     LeftOut,
     Member,
-    Receipt,
-    RuleFile,
     Transcript,
     TranscriptPart,
 )
 from archiver.progress import Progress, Silent
-from archiver.redact import exact as exact_values
-from archiver.redact import rules
-from archiver.redact.engine import ENGINE
+from archiver.redact.contents import Contents
+from archiver.redact.credential_files import Credentials
 from archiver.redact.exact import ExactMatcher, ExactValue
 from archiver.redact.finder import Finder
-from archiver.redact.ledger import KNOWN, Ledger
-from archiver.redact.members import MemberScan, state_opaque
+from archiver.redact.inflate import Allowance, InflateLimits
+from archiver.redact.members import COMMITS, MemberScan, blocks, state_opaque
+from archiver.redact.objects import GitObject, ObjectScan, Refusal, ScannedObjects
 from archiver.redact.parts import PartPass, Watch
-from archiver.redact.reuse import Names, shared_names
-from archiver.redact.ruleset import Chosen
-from archiver.redact.scrub import FLOOD, Clean, ItemOpaque, Scrubber
+from archiver.redact.reuse import Names
+from archiver.redact.scrub import ItemOpaque, Scrubber
+from archiver.redact.standing import Standing
 from archiver.redacted import Redacted, vouch
 from archiver.scratch import Scratch
 from archiver.transcripts import DIALECTS, get_dialect
 
+if TYPE_CHECKING:
+    from archiver.redact.carried import CarriedRedactor
+
 _LONGEST_ID = 200
-_ABOUT_KNOWN = "a value that was named as secret, or its copy"
-_ABOUT_FLOOD = "a text with more possible credentials than are looked at one by one"
 
 
 def new_key() -> bytes:
@@ -48,54 +45,17 @@ def new_key() -> bytes:
     return secrets.token_bytes(32)
 
 
-class Redactor:
+class Redactor(Standing):
     """Replaces credentials in all that one run saves; the same secret has the same placeholder everywhere."""
 
     def __init__(
         self, finder: Finder, key: bytes, exact: Iterable[ExactValue], *, names: Names | None = None
     ) -> None:
         """Use `load`; with `names`, content that was scanned before is not scanned again."""
-        self._names = names
-        self._finder = finder
-        self._ledger = Ledger(key)
-        registered = self._given = tuple(exact)
-        self._too_short = tuple(
-            sorted({one.name for one in registered if not one.missing and not exact_values.searchable(one)})
-        )
-        self._unread = tuple(f"{one.name}: {one.missing}" for one in registered if one.missing)
-        self._registered = tuple(
-            exact_values.bytes_of(known) for known in registered if exact_values.searchable(known)
-        )
-        self._exact = exact_values.matcher_of(self._registered)
-        self._matched = 0
-        """Number of values found when the search was compiled."""
-        self._clean: Clean = {}
-        self._scrubber = Scrubber(finder, self._exact, self._ledger, clean=self._clean, names=names)
-        self._left_out: list[LeftOut] = []
-        self._cut: tuple[Cut, ...] = ()
+        super().__init__(finder, key, exact, names=names)
         self._dialect = "opaque"
         self._made: dict[int, Items] = {}
         self._scratch: Scratch | None = None
-
-    @classmethod
-    def load(
-        cls,
-        key: bytes,
-        *,
-        exact: Iterable[ExactValue] = (),
-        chosen: Chosen = Chosen(),  # noqa: B008 - immutable
-        reuse: bool = False,
-    ) -> Self:
-        """Load the rules and the engine; raises `RedactionUnavailableError` when either does not load.
-
-        `reuse`: what this user's processes found free of secrets before, by the same rules and values, is not
-        scanned again.
-        """
-        made = rules.load(chosen)
-        try:
-            return cls(Finder.of(made), key, exact, names=shared_names() if reuse else None)
-        except RedactionUnavailableError as error:
-            raise rules.blamed(made) or error from error
 
     def transcript(
         self,
@@ -226,7 +186,7 @@ class Redactor:
 
         So the same value gives the same, whatever else the run holds.
         """
-        other = Redactor(self._finder, self._ledger.key, self._given)
+        other = Redactor(self._finder, self._ledger.key, self._values.given)
         return jsonio.loads(other._document(jsonio.dumps(value)))
 
     def members(
@@ -246,84 +206,68 @@ class Redactor:
         self._keep_names()
         return vouch(kept, self.receipt())
 
-    def _keep_names(self) -> None:
-        if self._names is not None:
-            self._names.save_in_time()
+    def carried(
+        self,
+        scratch: Scratch,
+        *,
+        credentials: Credentials = "leave-out",
+        limits: InflateLimits = InflateLimits(),  # noqa: B008 - immutable
+    ) -> CarriedRedactor:
+        """What redacts the files of one workspace; the last scan knows what it has scanned."""
+        from archiver.redact.carried import CarriedRedactor, Shared  # only who carries a workspace needs it
+
+        shared = Shared(
+            self._finder,
+            self._ledger,
+            self._values,
+            self._later,
+            self._vouched,
+            self._left_out,
+            self.learn,
+            self._clean,
+        )
+        return CarriedRedactor(shared, scratch, credentials=credentials, limits=limits)
+
+    def git_objects(
+        self, objects: Iterable[GitObject], *, credentials: Credentials = "leave-out"
+    ) -> ScannedObjects | Refusal:
+        """Scan the objects of a bundle of git: the proof that it may be carried, or why it may not.
+
+        A refusal is named in the receipt.
+        """
+        known = self._values.matcher(self._ledger)
+        scrubber = Scrubber(self._finder, known, self._ledger, clean=self._clean)
+        scan = ObjectScan(Contents(scrubber, Allowance()), leave_out=credentials == "leave-out")
+        made = scan.all_of(objects, self._values.count(self._ledger))
+        if isinstance(made, Refusal):
+            self._left_out.append(LeftOut(member=COMMITS, reason=made.reason, rules=made.rules))
+        return made
+
+    def accept_commits(self, scanned: ScannedObjects, sha256: str) -> None:
+        """Have the last scan take the bundle of git with this digest: all its objects were scanned."""
+        self._vouched.add_commits(sha256, scanned.known)
 
     def _scanned(
         self, members: tuple[Member, ...], scrubber: Scrubber, scratch: Scratch
     ) -> tuple[Member, ...]:
-        scan = MemberScan(scrubber, get_dialect(self._dialect).opaque, scratch)
+        scan = MemberScan(scrubber, get_dialect(self._dialect).opaque, scratch, vouched=self._is_vouched)
         kept = tuple(made for member in members if (made := scan.scan(member)) is not None)
         self._left_out.extend(scan.left_out)
         return kept
 
-    def note_cuts(self, cuts: tuple[Cut, ...]) -> None:
-        """Have the receipt name what limits had no room for."""
-        self._cut = cuts
-
-    def receipt(self) -> Receipt:
-        """All that was found so far; places and names are free of every value known by now."""
-        loaded = self._finder.rules
-        found = self._ledger.findings()
-        about = {KNOWN: _ABOUT_KNOWN, FLOOD: _ABOUT_FLOOD}
-        for rule in {finding.rule for finding in found}.difference(about):
-            about[rule] = loaded.rules[loaded.index(rule)].about
-        known = self._names_of(found)
-        findings = (
-            finding.model_copy(
-                update={
-                    "about": (finding.rule == KNOWN and known.get(finding.fingerprint))
-                    or about[finding.rule],
-                    "places": tuple(map(self._shown, finding.places)),
-                }
-            )
-            for finding in found
-        )
-        left_out = (left.model_copy(update={"member": self._shown(left.member)}) for left in self._left_out)
-        return Receipt(
-            engine=ENGINE,
-            rules_version=loaded.version,
-            rules=len(loaded.rules),
-            disabled_rules=loaded.disabled,
-            rule_files=tuple(
-                RuleFile(name=self._shown(name), sha256=digest) for name, digest in loaded.files
-            ),
-            findings=tuple(findings),
-            left_out=tuple(left_out),
-            too_short=self._too_short,
-            unread=tuple(map(self._shown, self._unread)),
-            cut=tuple(one.model_copy(update={"member": self._shown(one.member)}) for one in self._cut),
-        )
-
-    def _names_of(self, found: Iterable[Finding]) -> dict[str, str]:
-        """What named the known values among the findings: a variable, a file, the caller; by fingerprint."""
-        if all(finding.rule != KNOWN for finding in found):
-            return {}
-        return {
-            self._ledger.fingerprint(exact_values.bytes_of(one)): f"the value of {self._shown(one.name)}"
-            for one in self._given
-            if exact_values.searchable(one)
-        }
-
-    def _shown(self, text: str) -> str:
-        """A text of the receipt without any known value; this does not count as one more place."""
-        known = self._known()
-        if not known:
-            return text
-        data = text.encode("utf-8", "surrogatepass")
-        spans = known.find(data)
-        for start, end, _ in reversed(spans):
-            data = data[:start] + b"*" + data[end:]
-        return data.decode("utf-8", "surrogatepass") if spans else text
-
-    def _known(self) -> ExactMatcher:
-        """The search for all values known by now: registered ones, and found ones that are safe to search."""
-        if self._matched != self._ledger.count:
-            self._matched = self._ledger.count
-            found = filter(exact_values.safe_to_search, self._ledger.values)
-            self._exact = ExactMatcher(self._registered, found)
-        return self._exact
+    def _is_vouched(self, member: Member) -> bool:
+        """True for content that was scanned in this save, and in which nothing stands that came later."""
+        if member.path == COMMITS:
+            known = self._vouched.commits(member.sha256)
+            return known is not None and self._later.scrubber_since(known) is None
+        known = self._vouched.known(member.sha256)
+        if known is None:
+            return False
+        scrubber = self._later.scrubber_since(known)
+        if scrubber is not None and self._later.holds(blocks(member), scrubber):
+            return False
+        self._vouched.add(member.sha256, self._values.count(self._ledger))
+        return True
 
 
 def _text(scrubber: Scrubber, text: str) -> str:

@@ -217,6 +217,19 @@ def _context(key: bytes, what: str, about: bytes) -> bytes:
     return hmac.digest(key, head + about, "sha256")
 
 
+@functools.cache
+def own_key() -> bytes:
+    """A key of this process alone, for a user who keeps no names."""
+    return secrets.token_bytes(_TAG)
+
+
+def fingerprint(key: bytes, rules: RuleSet, registered: Iterable[bytes], about: Iterable[str]) -> str:
+    """All that decides what a scan finds but its content, in 32 hex digits; nothing without the key."""
+    words = b"".join(b"%d %b" % (len(word), word) for word in (one.encode() for one in about))
+    context = _context(key, "fingerprint", _about(rules) + words)
+    return hmac.digest(context, _listed(set(registered)), "sha256")[:_SIZE].hex()
+
+
 _described: Final[dict[str, tuple[list[Rule], list[Expression], bytes]]] = {}
 
 

@@ -153,12 +153,20 @@ class Scrubber:
 
     def json(self, text: bytes, place: str, opaque: ItemOpaque = never) -> bytes:
         """One JSON text (not necessarily on one line) with its secrets replaced."""
-        edits = self._line_edits(text, self._hits(text, rules=self._rules), opaque, rules=self._rules)
+        edits = self.json_edits(text, opaque)
         if not edits:
             return text
         out: list[bytes] = []
         self._put(text, edits, place, out.append)
         return b"".join(out)
+
+    def json_edits(self, text: bytes, opaque: ItemOpaque = never) -> list[Edit]:
+        """The secrets of one JSON text, in order, not overlapping."""
+        return self._line_edits(text, self._hits(text, rules=self._rules), opaque, rules=self._rules)
+
+    def is_quiet(self, data: bytes) -> bool:
+        """True when nothing can be found in a text, however it is read: it has no trigger."""
+        return b"\x1b" not in data and b"delta" not in data and not self._hits(data, rules=self._rules)
 
     def text(self, data: bytes, place: str) -> bytes:
         """Plain text with its secrets replaced."""

@@ -28,7 +28,8 @@ from archiver.model import (
     TranscriptPart,
     Workspace,
 )
-from archiver.redact import ExactValue, Redactor, exact_from_environment, is_placeholder
+from archiver.redact import ExactValue, Redactor, exact_from_environment, is_placeholder, raw
+from archiver.redact.inflate import Allowance, InflateLimits, inflater_for
 from archiver.redacted import Redacted
 from archiver.scratch import Scratch
 from tests.redact.conftest import KEY
@@ -228,7 +229,8 @@ def test_what_cannot_be_looked_into_is_left_out(redactor: Redactor, scratch: Scr
 def test_a_decompression_bomb_meets_a_limit(
     redactor: Redactor, scratch: Scratch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("archiver.redact.inflate.MOST_INFLATED", 1 << 20)
+    limits = InflateLimits(inflated=1 << 20)
+    monkeypatch.setattr(raw, "inflater_for", lambda start, _: inflater_for(start, Allowance(limits)))
     for pack in (_zip, gzip.compress, bz2.compress, lzma.compress):
         redacted = _transcript(redactor, scratch, _raw(pack(b"a" * (3 << 20))))
         assert "MiB of content" in redacted.receipt.left_out[-1].reason

@@ -127,8 +127,12 @@ def _files(path: Path) -> list[Path]:
 
 
 def _values(path: Path, shown: str) -> list[ExactValue]:
+    return values_of(read(path), path, shown)
+
+
+def values_of(text: str, path: Path, shown: str) -> list[ExactValue]:
+    """The secrets of a file of credentials, whose form `path` tells; `UnusableFileError` if it has none."""
     names = secret_names()
-    text = read(path)
     found: dict[str, ExactValue] = {}
     for name, value in kinds.parser_of(path, text)(text) if text.strip() else ():
         for called, secret in values.secrets_in(name, value, names, eager=True):

@@ -36,16 +36,17 @@ def read(path: Path) -> str:
             data = file.read(MAX_FILE + 1)
     except OSError as error:
         raise UnusableFileError(f"it cannot be read: {_reason(error)}") from error
-    if len(data) > MAX_FILE:
-        raise UnusableFileError(f"it has more than {MAX_FILE >> 20} MiB")
-    return _decoded(data)
+    return decoded(data)
 
 
 def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or type(error).__name__
 
 
-def _decoded(data: bytes) -> str:
+def decoded(data: bytes) -> str:
+    """The text of a whole file; `UnusableFileError` where it is none, or too long."""
+    if len(data) > MAX_FILE:
+        raise UnusableFileError(f"it has more than {MAX_FILE >> 20} MiB")
     encoding = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
     try:
         text = data.decode(encoding)

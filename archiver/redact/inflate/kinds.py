@@ -1,0 +1,100 @@
+"""What a file is, by its first bytes, and what looks into it."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable
+from typing import Final
+
+from archiver.redact.inflate.archives import Zip
+from archiver.redact.inflate.content import START, Budget, Inflater
+from archiver.redact.inflate.databases import MAGIC as SQLITE
+from archiver.redact.inflate.databases import Database
+from archiver.redact.inflate.framed import AR, Ar, Tar, is_tar
+from archiver.redact.inflate.streams import STREAMS, Stream
+from archiver.redact.inflate.wide import MARKS, Closed, Marked, Wide
+
+_LZMA_HEADER: Final = 13
+_SCRIPT_ZIP = re.compile(rb"#![^\n\0]{1,200}\nPK\x03\x04")
+"""An archive that runs itself, as `python -m zipapp` makes it."""
+_SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
+_TOO_DEEP: Final = "archives are nested too deeply"
+
+_BY_MAGIC: Final = (
+    (b"\x1f\x8b", "gzip"),
+    (b"\xfd7zXZ\0", "xz"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"PK\x03\x04", "zip"),
+    (b"PK\x05\x06", "zip"),
+    (SQLITE, "SQLite"),
+    (AR, "ar"),
+    # What nobody here can look into.
+    (b"7z\xbc\xaf\x27\x1c", "7z"),
+    (b"Rar!\x1a\x07", "rar"),
+    (b"\x04\x22\x4d\x18", "lz4"),
+    (b"LZIP", "lzip"),
+    (b"\x1f\x9d", "compress"),
+    (b"\x89LZO\0", "lzop"),
+    (b"MSCF\0\0\0\0", "cabinet"),
+    (b"\xed\xab\xee\xdb", "rpm"),
+    (b"hsqs", "squashfs"),
+    (b"PACK\0\0\0", "pack of git"),
+    (b"# v2 git bundle\n", "bundle of git"),
+    (b"# v3 git bundle\n", "bundle of git"),
+)
+_LOOKERS: Final[dict[str, Callable[[Budget, int], Inflater]]] = {
+    "zip": Zip,
+    "tar": Tar,
+    "ar": Ar,
+    "SQLite": Database,
+}
+_FIRST: Final = frozenset(magic[:1] for magic, _ in _BY_MAGIC)
+
+
+def opened(start: bytes, budget: Budget, depth: int) -> Inflater | None:
+    """What looks into a file that begins so and lies `depth` deep, or None for one that is what it is."""
+    for mark, encoding in MARKS:
+        if start.startswith(mark) and depth <= budget.limits.depth:
+            return Marked(encoding, budget)
+    kind = kind_of(start)
+    if kind is None:
+        return Wide() if b"\0" in start else None
+    if depth > budget.limits.depth:
+        return Closed(_TOO_DEEP)
+    if kind in STREAMS:
+        return Stream(kind, budget, depth)
+    looker = _LOOKERS.get(kind)
+    return looker(budget, depth) if looker is not None else Closed(f"{kind} is not supported")
+
+
+def kind_of(start: bytes) -> str | None:
+    """The name of the form, or None for one that holds no other files."""
+    if start[:1] in _FIRST:
+        for magic, kind in _BY_MAGIC:
+            if start.startswith(magic):
+                return kind
+    if start[:3] == b"BZh" and start[4:10] == b"1AY&SY":
+        return "bzip2"
+    if start.startswith(b"]\0\0") and len(start) > _LZMA_HEADER:
+        return "lzma"
+    if start[:1] == b"x" and _is_zlib(start):
+        return "zlib"
+    if start[:2] == b"#!" and _SCRIPT_ZIP.match(start):
+        return "zip"
+    if _SKIPPABLE.match(start):
+        return "zstd"
+    return "tar" if len(start) >= START and is_tar(start[:START]) else None
+
+
+def _is_zlib(start: bytes) -> bool:
+    """Whether it inflates: the two bytes of its header begin texts too."""
+    if start[1:2] not in (b"\x01", b"\x5e", b"\x9c", b"\xda"):
+        return False
+    try:
+        return bool(zlib.decompressobj().decompress(start, 1))
+    except zlib.error:
+        return False
+
+
+__all__ = ["START", "kind_of", "opened"]
