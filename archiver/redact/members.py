@@ -121,7 +121,7 @@ class MemberScan:
         return state_opaque(path, item)
 
     def _lines(self, member: Member) -> Member:
-        opaque = state_opaque
+        opaque: ItemOpaque = state_opaque
         if member.path.startswith(_TRANSCRIPTS):
             opaque = self._opaque
         elif member.path.startswith(_OF_WORKSPACE):

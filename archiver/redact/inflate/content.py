@@ -120,7 +120,7 @@ class Content:
         self._inner: Inflater | None = None
 
     def piece(self, piece: bytes) -> Iterator[bytes]:
-        """Take the next bytes; gives what can be searched by now."""
+        """Take the next bytes; gives what can be searched by now. Raises `UnseenError`."""
         self._budget.spend(len(piece))
         if self._start is not None:
             piece = self._start + piece
@@ -139,6 +139,7 @@ class Content:
             self._tail = piece_after[-OVERLAP:]
         if self._inner is not None:
             yield from self._inner.feed(piece)
+            self._check()
 
     def close(self) -> Iterator[bytes]:
         """The end of the inner file; raises `UnseenError` where something in it cannot be looked into."""
@@ -146,8 +147,11 @@ class Content:
             yield from self._looked(self._start)
         if self._inner is not None:
             yield from self._inner.close()
-            if self._inner.failure is not None:
-                raise UnseenError(f"inside it, {self._inner.failure}")
+            self._check()
+
+    def _check(self) -> None:
+        if self._inner is not None and self._inner.failure is not None:
+            raise UnseenError(f"inside it, {self._inner.failure}")
 
 
 FAULTS: Final = (

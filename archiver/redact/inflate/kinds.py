@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import zlib
 from collections.abc import Callable
@@ -19,6 +20,8 @@ _LZMA_HEADER: Final = 13
 _SCRIPT_ZIP = re.compile(rb"#![^\n\0]{1,200}\nPK\x03\x04")
 """An archive that runs itself, as `python -m zipapp` makes it."""
 _SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
+_TEXT: Final = 64
+"""No stream of as many bytes is UTF-8."""
 _TOO_DEEP: Final = "archives are nested too deeply"
 
 _BY_MAGIC: Final = (
@@ -88,9 +91,17 @@ def kind_of(start: bytes) -> str | None:
 
 
 def _is_zlib(start: bytes) -> bool:
-    """Whether it inflates: the two bytes of its header begin texts too."""
+    """Whether it is no text, and inflates: the two bytes of its header stand for nothing alone."""
     if start[1:2] not in (b"\x01", b"\x5e", b"\x9c", b"\xda"):
         return False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start[:_TEXT])
+    except UnicodeDecodeError:
+        return _inflates(start)
+    return False
+
+
+def _inflates(start: bytes) -> bool:
     try:
         return bool(zlib.decompressobj().decompress(start, 1))
     except zlib.error:
