@@ -301,8 +301,11 @@ def test_a_table_whose_pages_are_the_same_one_meets_a_limit(take: Take) -> None:
 
 
 def test_work_without_content_meets_a_limit(finder: Finder, scratch: Scratch) -> None:
-    rows = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 20000)"
-    data = database("CREATE TABLE t (a INTEGER PRIMARY KEY)", f"INSERT INTO t {rows} SELECT x FROM n")
+    data = database(
+        "CREATE TABLE t (a INTEGER PRIMARY KEY)",
+        "INSERT INTO t WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 20000)"
+        " SELECT x FROM n",
+    )
     for steps, kind in ((5_000, LeftOut), (1_000_000, Carried)):
         work = Redactor(finder, KEY, ()).carried(scratch, limits=InflateLimits(steps=steps))
         made = work.file(file("a.db"), blocks(data))
