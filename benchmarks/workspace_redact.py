@@ -31,14 +31,19 @@ import zstandard
 SIZE = 20_000
 MEGA = 1e6
 EVERY = 500
+SOURCES = 6_000_000
 PATH = "src/part{:03}/file{:05}.py"
 
 
 def sources() -> list[bytes]:
     """Pieces of source text of one size."""
     folder = Path(sysconfig.get_paths()["stdlib"])
-    texts = [path.read_bytes() for path in sorted(folder.glob("*.py")) + sorted(folder.glob("*/*.py"))]
-    whole = b"".join(text for text in texts if text.isascii())[: 40 << 20]
+    whole = b""
+    for path in sorted(folder.glob("*.py")) + sorted(folder.glob("*/*.py")):
+        text = path.read_bytes()
+        whole += text if text.isascii() else b""
+        if len(whole) > SOURCES:
+            break
     return [whole[at : at + SIZE - 40] for at in range(0, len(whole) - SIZE, SIZE)]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from archiver.redact.finder import Finder
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "redact.py"
+WORKSPACE = SCRIPT.with_name("workspace_redact.py")
 
 
 def test_a_short_run_prints_ratios_and_findings(finder: Finder, tmp_path: Path) -> None:
@@ -27,3 +28,12 @@ def test_a_short_run_prints_ratios_and_findings(finder: Finder, tmp_path: Path) 
     assert again.endswith(" 0 findings")
     assert not planted.endswith(" 0 findings")
     assert "% of the first" in done.stdout
+
+
+def test_a_short_run_over_files_prints_ratios(finder: Finder) -> None:
+    done = subprocess.run(
+        [sys.executable, str(WORKSPACE), "--files", "300"], capture_output=True, text=True, check=True
+    )
+    first, *lines = done.stdout.splitlines()
+    assert first.startswith("first time: 300 files, 6 MB, ")
+    assert sum("x zstd" in line for line in lines) == 8

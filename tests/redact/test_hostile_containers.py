@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from archiver.model import LeftOut
 from archiver.redact import Carried, InflateLimits, Redactor
 from archiver.redact.finder import Finder
-from archiver.redact.inflate import Allowance, inflater_for
+from archiver.redact.inflate import Allowance, databases, inflater_for
 from archiver.scratch import Scratch
 from tests.redact.conftest import KEY
 from tests.redact.containers import CONTAINERS, blocks, file, in_ar, in_database, in_tar, in_zip
@@ -244,6 +244,22 @@ def test_nothing_that_a_schema_says_is_carried_out(take: Take) -> None:
     assert isinstance(take(data), Carried)
     hidden = altered(data, "CREATE VIEW v AS", "CREATE TABLE v (")
     refused(take(hidden), "SQLite")
+
+
+@pytest.mark.parametrize(
+    ("action", "first"),
+    [
+        (sqlite3.SQLITE_FUNCTION, None),
+        (sqlite3.SQLITE_INSERT, "t"),
+        (sqlite3.SQLITE_ATTACH, "/x"),
+        (sqlite3.SQLITE_PRAGMA, "writable_schema"),
+        (sqlite3.SQLITE_RECURSIVE, None),
+        (sqlite3.SQLITE_CREATE_VTABLE, "t"),
+    ],
+)
+def test_a_statement_may_read_and_nothing_else(action: int, first: str | None) -> None:
+    assert databases._may(action, first, None, None, None) == sqlite3.SQLITE_DENY
+    assert databases._may(sqlite3.SQLITE_READ, "t", "a", "main", None) == sqlite3.SQLITE_OK
 
 
 def test_columns_that_are_generated_and_stored_are_read(take: Take) -> None:

@@ -113,6 +113,7 @@ def tree_line(path: str, **fields: Any) -> bytes:
 
 def test_digests_and_ids_stay_while_paths_and_texts_are_scanned(finder: Finder, scratch: Scratch) -> None:
     sha, oid = expand("{hex:64}", 3), expand("{hex:40}", 4)
+    word = "q" + secrets.token_hex(10) + "Z"
     odd = b"\xff\n".decode("utf-8", "surrogateescape")
     tree = b"".join(
         (
@@ -132,7 +133,7 @@ def test_digests_and_ids_stay_while_paths_and_texts_are_scanned(finder: Finder, 
             "commit_refs": {"refs/heads/token": oid},
             "staged": [{"path": "secret", "mode": "100644", "sha256": sha, "stage": 0}],
             "submodules": [{"path": "password", "commit": oid}],
-            "in_progress_files": [{"name": "MERGE_MSG", "text": f"use {TOKEN}"}],
+            "in_progress_files": [{"name": "MERGE_MSG", "text": f"use {TOKEN}\nAPI_TOKEN={word}\n"}],
         },
     }
     redactor = Redactor(finder, KEY, ())
@@ -140,6 +141,7 @@ def test_digests_and_ids_stay_while_paths_and_texts_are_scanned(finder: Finder, 
     made, lines = scan(redactor, scratch, *given)
     text = made.source if isinstance(made.source, bytes) else made.source.read_bytes()
     assert TOKEN.encode() not in text
+    assert word.encode() not in text
     changed = jsonio.loads(text)
     before = {**document, "root": changed["root"]}
     before["git"]["in_progress_files"] = changed["git"]["in_progress_files"]  # type: ignore[index]

@@ -24,35 +24,35 @@ _TEXT: Final = 64
 """No stream of as many bytes is UTF-8."""
 _TOO_DEEP: Final = "archives are nested too deeply"
 
-_BY_MAGIC: Final = (
-    (b"\x1f\x8b", "gzip"),
-    (b"\xfd7zXZ\0", "xz"),
-    (b"\x28\xb5\x2f\xfd", "zstd"),
-    (b"PK\x03\x04", "zip"),
-    (b"PK\x05\x06", "zip"),
-    (SQLITE, "SQLite"),
-    (AR, "ar"),
+_BY_MAGIC: Final = {
+    b"\x1f\x8b": "gzip",
+    b"\xfd7zXZ\0": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"PK\x03\x04": "zip",
+    b"PK\x05\x06": "zip",
+    SQLITE: "SQLite",
+    AR: "ar",
     # What nobody here can look into.
-    (b"7z\xbc\xaf\x27\x1c", "7z"),
-    (b"Rar!\x1a\x07", "rar"),
-    (b"\x04\x22\x4d\x18", "lz4"),
-    (b"LZIP", "lzip"),
-    (b"\x1f\x9d", "compress"),
-    (b"\x89LZO\0", "lzop"),
-    (b"MSCF\0\0\0\0", "cabinet"),
-    (b"\xed\xab\xee\xdb", "rpm"),
-    (b"hsqs", "squashfs"),
-    (b"PACK\0\0\0", "pack of git"),
-    (b"# v2 git bundle\n", "bundle of git"),
-    (b"# v3 git bundle\n", "bundle of git"),
-)
+    b"7z\xbc\xaf\x27\x1c": "7z",
+    b"Rar!\x1a\x07": "rar",
+    b"\x04\x22\x4d\x18": "lz4",
+    b"LZIP": "lzip",
+    b"\x1f\x9d": "compress",
+    b"\x89LZO\0": "lzop",
+    b"MSCF\0\0\0\0": "cabinet",
+    b"\xed\xab\xee\xdb": "rpm",
+    b"hsqs": "squashfs",
+    b"PACK\0\0\0": "pack of git",
+    b"# v2 git bundle\n": "bundle of git",
+    b"# v3 git bundle\n": "bundle of git",
+}
 _LOOKERS: Final[dict[str, Callable[[Budget, int], Inflater]]] = {
     "zip": Zip,
     "tar": Tar,
     "ar": Ar,
     "SQLite": Database,
 }
-_FIRST: Final = frozenset(magic[:1] for magic, _ in _BY_MAGIC)
+_MAGIC = re.compile(b"|".join(map(re.escape, _BY_MAGIC)))
 
 
 def opened(start: bytes, budget: Budget, depth: int) -> Inflater | None:
@@ -73,10 +73,9 @@ def opened(start: bytes, budget: Budget, depth: int) -> Inflater | None:
 
 def kind_of(start: bytes) -> str | None:
     """The name of the form, or None for one that holds no other files."""
-    if start[:1] in _FIRST:
-        for magic, kind in _BY_MAGIC:
-            if start.startswith(magic):
-                return kind
+    magic = _MAGIC.match(start)
+    if magic is not None:
+        return _BY_MAGIC[magic[0]]
     if start[:3] == b"BZh" and start[4:10] == b"1AY&SY":
         return "bzip2"
     if start.startswith(b"]\0\0") and len(start) > _LZMA_HEADER:
