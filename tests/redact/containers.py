@@ -59,7 +59,7 @@ def in_database(
             base.execute(
                 "INSERT INTO notes VALUES (?, ?, ?)", (number, f"note {number}", "nothing here " * 9)
             )
-        value = b"." * before + data + b"." * (6_000 - before if before else 0)
+        value = b"\n".join((b"." * before, data, b"." * (6_000 - before))) if before else data
         base.execute("INSERT INTO notes VALUES (99, 'note', ?)", (value if blob else value.decode(),))
         return base.serialize()
 

@@ -33,6 +33,7 @@ _STORED: Final = frozenset({0, 3})
 """What `table_xinfo` calls a column that is stored: an ordinary one, or a generated one of that kind."""
 _READS: Final = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ})
 _TABLES: Final = "SELECT name, sql, type, rootpage FROM sqlite_master"
+_ESCAPED: Final = ("\n", '"', "\\")
 _BATCH: Final = 256 << 10
 _SMALL: Final = 4 << 10
 
@@ -119,6 +120,9 @@ class Database:
         texts = {name: value for name, value in zip(names, row, strict=True) if isinstance(value, str)}
         if texts:
             yield jsonio.dumps(texts)
+        for text in texts.values():
+            if any(sign in text for sign in _ESCAPED):  # lines of their own, and JSON that is not quoted
+                yield text.encode("utf-8", "replace")
         for value in row:
             if isinstance(value, bytes) and not self._is_file(value):
                 yield value
