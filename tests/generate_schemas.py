@@ -17,6 +17,7 @@ from archiver.model.export import Export
 from archiver.model.manifest import Manifest
 from archiver.model.report import RestoreReport
 from archiver.model.run_manifest import RunManifest
+from archiver.model.workspace import WorkspaceDocument
 
 FOLDER = Path(__file__).parent.parent / "schemas" / "v2"
 MODELS: dict[str, type[BaseModel]] = {
@@ -32,6 +33,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "record": Record,
     "report": RestoreReport,
     "run-manifest": RunManifest,
+    "workspace": WorkspaceDocument,
 }
 
 
