@@ -72,6 +72,7 @@ bench: $(VENV)/.installed  ## speed and memory, as ratios within one run
 	$(BIN)/python benchmarks/checkpoint.py
 	$(BIN)/python benchmarks/increments.py
 	$(BIN)/python benchmarks/sweep.py
+	$(BIN)/python benchmarks/workspace_walk.py
 
 schemas: $(VENV)/.installed  ## write the JSON Schemas from the models
 	$(BIN)/python tests/generate_schemas.py

@@ -1,0 +1,1 @@
+"""Folders and git states as they are on disk, and back."""

@@ -1,0 +1,57 @@
+"""The lines of a tree, from the members that hold them: each path once, as the newest line says."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from archiver.errors import ArchiveFormatError, LimitExceededError
+from archiver.model.workspace import MAX_TREE_LINE, TreeEntry, path_bytes
+from archiver.safetext import one_line
+
+_Line = tuple[bytes, int, TreeEntry]
+
+
+def read_tree(members: Sequence[Path], *, limit: int) -> Iterator[TreeEntry]:
+    """The entries of a tree whose members lie at these places, in the order of the document.
+
+    Raises `ArchiveFormatError` for lines that are no entries or out of order, and for an entry below what is
+    no folder; `LimitExceededError` for more than `limit` entries.
+    """
+    lines = [_lines(member, -place) for place, member in enumerate(members)]
+    before, count, others = b"", 0, set[str]()
+    for raw, _, entry in heapq.merge(*lines, key=lambda line: line[:2]):
+        if raw == before:  # an older line of the same path: the newest comes first
+            continue
+        before = raw
+        count += 1
+        if count > limit:
+            raise LimitExceededError(
+                f"the tree has more than {limit} entries", remedy="raise the limit of a workspace's entries"
+            )
+        _check_place(entry, others)
+        yield entry
+
+
+def _check_place(entry: TreeEntry, others: set[str]) -> None:
+    """`others`: paths of what is no folder, so far."""
+    around = entry.path.rpartition("/")[0]
+    while around:
+        if around in others:
+            raise ArchiveFormatError(f"{one_line(entry.path)} lies in {one_line(around)}, which is no folder")
+        around = around.rpartition("/")[0]
+    if entry.type in ("file", "link"):
+        others.add(entry.path)
+
+
+def _lines(member: Path, place: int) -> Iterator[_Line]:
+    before = b""
+    with member.open("rb") as file:
+        while line := file.readline(MAX_TREE_LINE + 1):
+            entry = TreeEntry.parse(line)
+            raw = path_bytes(entry.path)
+            if raw <= before:
+                raise ArchiveFormatError(f"{one_line(entry.path)} is out of order in {member.name}")
+            before = raw
+            yield raw, place, entry
