@@ -63,15 +63,15 @@ def newest(chain: Chain, count: int) -> list[Record]:
 
 
 @contextmanager
-def look(record: Record, setup: Setup, progress: Progress, within: str) -> Iterator[Looked]:
-    """Open a checkpoint for the action `within`, as the audit will have it.
+def look(record: Record, chain: Chain, setup: Setup, progress: Progress, within: str) -> Iterator[Looked]:
+    """Open a checkpoint of the chain for the action `within`, as the audit will have it.
 
     Raises what `saved.fetch` raises, with the way to an older checkpoint where the bundle is damaged or gone.
     """
     with Scratch() as scratch, audit.within(setup, within):
         folder = scratch.path / "bundle"
         with choosing.advising(record, setup):
-            found = saved.fetch(record, setup, folder, progress)
+            found = saved.fetch(record, setup, folder, progress, chain.records)
         yield Looked(record, found.checkpoint, members.receipt_in(folder), folder)
 
 

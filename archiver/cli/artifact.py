@@ -78,7 +78,7 @@ def artifact(
     record = looking.newest(chain, 1)[0] if at is None else looking.numbered(chain, at)
     with ExitStack() as stack:
         with shown(as_json) as progress:
-            looked = stack.enter_context(looking.look(record, setup, progress, "artifact"))
+            looked = stack.enter_context(looking.look(record, chain, setup, progress, "artifact"))
         found = outputs.outputs(looked.checkpoint, looked.receipt, looked.folder)
         if name is None:
             _list(looked, found, as_json)

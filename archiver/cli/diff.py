@@ -69,7 +69,7 @@ def diff(
 
     setup = open_for("read", config, store, identity, writers)
     chain = looking.chain_of(run, setup, datetime.now(UTC))
-    found = _compared(_records(chain, before, after), setup, as_json)
+    found = _compared(_records(chain, before, after), chain, setup, as_json)
     if as_json:
         output.document({**found.document(), "changed": not found.empty})
     else:
@@ -88,7 +88,7 @@ def _records(chain: Chain, before: int | None, after: int | None) -> tuple[Recor
     return old, looking.newest(chain, 1)[0] if after is None else looking.numbered(chain, after)
 
 
-def _compared(records: tuple[Record, Record], setup: Setup, as_json: bool) -> Difference:
+def _compared(records: tuple[Record, Record], chain: Chain, setup: Setup, as_json: bool) -> Difference:
     from contextlib import ExitStack
 
     from archiver import looking
@@ -97,7 +97,10 @@ def _compared(records: tuple[Record, Record], setup: Setup, as_json: bool) -> Di
 
     with ExitStack() as stack:
         with shown(as_json) as progress:
-            looks = [stack.enter_context(looking.look(record, setup, progress, "diff")) for record in records]
+            looks = [
+                stack.enter_context(looking.look(record, chain, setup, progress, "diff"))
+                for record in records
+            ]
         sides = [_side(looked) for looked in looks]
         return compare(*sides)
 

@@ -21,7 +21,7 @@ from tests.redact.support import expand
 
 
 def word(size: int = 20) -> str:
-    """A random value; of 3,000 one looks like an identifier, which is no secret under a name that says nothing."""
+    """A random value; of 3,000 one looks like an identifier, which under most names is no secret."""
     while negatives.is_identifier((made := f"q{secrets.token_hex(size // 2)}Z").encode()):
         pass
     return made
