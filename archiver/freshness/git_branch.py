@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 
-from archiver.freshness.git import GitError, Repository
 from archiver.freshness.git_commit import ELSEWHERE, SHARE
 from archiver.freshness.probe import Context
 from archiver.freshness.verdict import State, Verdict
+from archiver.git.repository import GitError, Repository
 from archiver.model import JsonValue
 
 _ACCEPT = "`--accept git_branch` goes on anyway"

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from archiver.freshness import files
-from archiver.freshness.git import OBJECT_ID, GitError, NoRepositoryError, Repository
-from archiver.freshness.git_worktree import is_dirty
 from archiver.freshness.probe import Context
 from archiver.freshness.verdict import State, Verdict
+from archiver.git.repository import OBJECT_ID, GitError, NoRepositoryError, Repository
+from archiver.git.worktree import is_dirty
 from archiver.model import JsonValue
 
 ELSEWHERE = "run it in a work tree of the repository to compare with that one"

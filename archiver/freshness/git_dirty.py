@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from archiver.freshness import digests, git_worktree
-from archiver.freshness.git import GitError, Repository
+from archiver.freshness import digests
 from archiver.freshness.git_commit import ELSEWHERE, SHARE
 from archiver.freshness.probe import Context
 from archiver.freshness.verdict import State, Verdict
+from archiver.git import worktree
+from archiver.git.repository import GitError, Repository
 from archiver.model import JsonValue
 from archiver.safetext import shorten
 
@@ -133,7 +134,7 @@ class _Look:
         self._repositories = 0
 
     def at(self, repository: Repository) -> Uncommitted:
-        changes = git_worktree.changes(repository, MAX_NAMES)
+        changes = worktree.changes(repository, MAX_NAMES)
         tree = os.fsencode(changes.tree)
         inside: dict[bytes, bytes] = {}
         for name, commit in changes.modules.items():

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from archiver.freshness.git import OBJECT_ID
 from archiver.freshness.hosts import Target
 from archiver.freshness.network import Answer, Network
 from archiver.freshness.resources import GoneError, check_status
 from archiver.freshness.unasked import Unasked
+from archiver.git.repository import OBJECT_ID
 
 _MAX_LIST: Final = 2 << 20
 """Bytes of a list of refs: some 30,000; a server of version 2 is asked for one only."""

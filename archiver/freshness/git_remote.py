@@ -13,12 +13,12 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from archiver.freshness import git_protocol
-from archiver.freshness.git import GitError, Repository
 from archiver.freshness.hosts import AddressError, without_secrets
 from archiver.freshness.network import Network, not_asked, place_of
 from archiver.freshness.resources import GoneError, Token, World, changed
 from archiver.freshness.unasked import Unasked
 from archiver.freshness.verdict import Finding
+from archiver.git.repository import GitError, Repository
 
 SCHEMES: Final = ("git+https://", "git+http://", "git+file://")
 

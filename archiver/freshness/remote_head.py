@@ -6,13 +6,13 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from archiver.freshness import git_remote
-from archiver.freshness.git import OBJECT_ID, GitError, Repository
 from archiver.freshness.hosts import AddressError
 from archiver.freshness.network import SHARE, Network, not_asked
 from archiver.freshness.probe import Context
 from archiver.freshness.resources import REDACTED, GoneError
 from archiver.freshness.unasked import Unasked
 from archiver.freshness.verdict import State, Verdict
+from archiver.git.repository import OBJECT_ID, GitError, Repository
 from archiver.model import JsonValue
 
 _FETCH = "fetch and look at what is new there; `--accept remote_head` goes on anyway"

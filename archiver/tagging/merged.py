@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from archiver import noting, retention
 from archiver.errors import ArchiverError, KeyUnavailableError, UntrustedWriterError
-from archiver.freshness.git import OBJECT_ID, GitError, Repository
+from archiver.git.repository import OBJECT_ID, GitError, Repository
 from archiver.model.record import Record
 from archiver.tagging.planning import Known
 

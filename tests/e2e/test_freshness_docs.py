@@ -12,11 +12,11 @@ import pytest
 from archiver.config import load
 from archiver.freshness import all_probes
 from archiver.freshness.git_dirty import MAX_CONTENT, MAX_FILES, MAX_REPOSITORIES
-from archiver.freshness.git_worktree import MAX_MODULES
 from archiver.freshness.installed import MAX_LIST
 from archiver.freshness.lockfiles import MAX_ALL, MAX_FOLDERS, MAX_SIZE
 from archiver.freshness.lockfiles import MAX_FILES as MAX_LOCKFILES
 from archiver.freshness.registry import MAX_CAPTURE, MAX_CAPTURED, MAX_EVIDENCE
+from archiver.git.worktree import MAX_MODULES
 
 TEXT = (Path(__file__).parents[2] / "docs" / "FRESHNESS.md").read_text(encoding="utf-8")
 

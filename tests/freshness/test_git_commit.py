@@ -11,10 +11,9 @@ import pytest
 
 from archiver.describe import workspace_folder
 from archiver.freshness import Verdict, workspace_of
-from archiver.freshness import git as git_module
-from archiver.freshness.git import GitError, Repository
 from archiver.freshness.git_commit import GitCommitProbe
-from archiver.freshness.git_worktree import is_dirty
+from archiver.git.repository import Distance, GitError, Repository
+from archiver.git.worktree import is_dirty
 from archiver.model import Checkpoint, JsonValue, Workspace
 
 from .repos import NOW, Repo, context, hostile
@@ -266,7 +265,7 @@ def test_distance_that_cannot_be_counted_is_still_stale(repo: Repo, monkeypatch:
     captured = PROBE.capture(context(repo.folder))
     repo.commit("two")
 
-    def fail(*arguments: object) -> git_module.Distance:
+    def fail(*arguments: object) -> Distance:
         raise GitError("out of time")
 
     monkeypatch.setattr(Repository, "distance", fail)

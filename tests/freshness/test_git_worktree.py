@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from archiver.freshness import git, git_dirty, git_worktree
-from archiver.freshness.git import Repository
+from archiver.freshness import git_dirty
 from archiver.freshness.git_dirty import GitDirtyProbe
+from archiver.git import running, worktree
+from archiver.git.repository import Repository
 
 from .repos import Repo, context, hostile
 
@@ -194,7 +195,7 @@ def test_many_repositories_inside_are_unknown(repo: Repo, monkeypatch: pytest.Mo
 def test_many_submodules_are_unknown(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     captured = PROBE.capture(context(repo.folder))
     submodule(repo)
-    monkeypatch.setattr(git_worktree, "MAX_MODULES", 0)
+    monkeypatch.setattr(worktree, "MAX_MODULES", 0)
     verdict = PROBE.judge(captured, context(repo.folder))
     assert (verdict.state, "more than 0 submodules" in verdict.evidence) == ("UNKNOWN", True)
 
@@ -224,7 +225,7 @@ def test_a_submodule_that_is_no_repository_any_more_is_unknown(repo: Repo) -> No
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="this system cannot limit another process")
 def test_a_file_that_git_reads_whole_is_held_to_a_limit(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     captured = PROBE.capture(context(repo.folder))
-    monkeypatch.setattr(git, "_MAX_MEMORY", 64 << 20)
+    monkeypatch.setattr(running, "_MAX_MEMORY", 64 << 20)
     with (repo.folder / ".gitignore").open("wb") as file:
         file.truncate(90 << 20)
     assert PROBE.judge(captured, context(repo.folder)).evidence.startswith("cannot be compared")

@@ -16,11 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from archiver.freshness.git import GitError, NoRepositoryError, Repository
-from archiver.freshness.git_private import private_folder
+from archiver.git.private import private_folder
+from archiver.git.repository import GitError, NoRepositoryError, Repository
 
 MAX_MODULES = 64
 """Submodules of one repository."""
+MAX_LISTED = 10_000
+"""Files that the work tree is not meant to have and that are known by name."""
 _MAX_INDEX = 512 << 20
 _MODULE = b"160000"
 
@@ -35,11 +37,15 @@ class Absent:
 
     count: int = 0
     names: Any = field(default_factory=hashlib.sha256)
+    first: list[bytes] = field(default_factory=list)
+    """The first names: at most `MAX_LISTED`."""
 
     def add(self, name: bytes) -> None:
         """Count one of them."""
         self.count += 1
         self.names.update(name + b"\0")
+        if len(self.first) < MAX_LISTED:
+            self.first.append(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +95,7 @@ def changes(repository: Repository, limit: int) -> Changes:
             sha256=sha256,
             line_ends=repository.line_ends(),
         )
-        modules, absent = _unmarked(repository, private, environ, tree)
+        modules, absent = unmarked(repository, private, environ, tree)
         status, out = repository.privately(
             environ, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=all",
             "--no-renames", limit=limit,
@@ -109,11 +115,11 @@ def _files(out: bytes) -> dict[bytes, bytes]:
         kind = entry[:1]
         if kind == b"1":
             _, state, _, _, index, _, _, blob, name = entry.split(b" ", 8)
-            found[_inside(name)] = index + blob if b"." not in state or state[:1] == b"D" else b""
+            found[inside(name)] = index + blob if b"." not in state or state[:1] == b"D" else b""
         elif kind == b"u":
-            found[_inside(entry.split(b" ", 10)[10])] = b" ".join(entry.split(b" ", 10)[:10])
+            found[inside(entry.split(b" ", 10)[10])] = b" ".join(entry.split(b" ", 10)[:10])
         elif kind == b"?":
-            untracked.add(_inside(entry[2:]))
+            untracked.add(inside(entry[2:]))
         else:
             raise GitError("git answers in a form that is not known")
     # Taken out of the index alone, as with `git rm --cached`, it lies there still; else it is only gone.
@@ -121,13 +127,14 @@ def _files(out: bytes) -> dict[bytes, bytes]:
     return dict.fromkeys(gone | untracked, b"") | {n: only for n, only in found.items() if n not in gone}
 
 
-def _inside(name: bytes) -> bytes:
+def inside(name: bytes) -> bytes:
+    """The name itself, if it is one of a file in the work tree."""
     if name.startswith(b"/") or b".." in name.split(b"/"):
         raise GitError("the index names files outside the work tree")
     return name
 
 
-def _unmarked(
+def unmarked(
     repository: Repository, private: Path, environ: dict[str, str], tree: Path
 ) -> tuple[dict[bytes, bytes], Absent]:
     """Submodules and absent files of the index; `environ` names a copy where files in it are marked."""
@@ -143,20 +150,20 @@ def _unmarked(
             about, _, name = entry.partition(b"\t")
             tag, mode, commit, _ = about.split(b" ", 3)
             if mode == _MODULE:
-                modules[_inside(name)] = commit
+                modules[inside(name)] = commit
                 if len(modules) > MAX_MODULES:
                     raise GitError(f"the repository has more than {MAX_MODULES} submodules")
             elif tag.upper() == b"S":
-                _skipped(_inside(name), tree, skipped, absent)
+                _skipped(inside(name), tree, skipped, absent)
             if tag.islower():
                 assumed.write(name + b"\0")
 
-        status, _ = repository.privately(environ, "ls-files", "-s", "-v", "-z", sink=_entries(take))
+        status, _ = repository.privately(environ, "ls-files", "-s", "-v", "-z", sink=entries(take))
     if status != 0:
         raise GitError("git cannot read the index")
     names = {flag: path for flag, path in marked.items() if path.stat().st_size}
     if names:
-        environ["GIT_INDEX_FILE"] = str(_copied(repository.git_folder / "index", private / "index"))
+        environ["GIT_INDEX_FILE"] = str(copied(Path(environ["GIT_INDEX_FILE"]), private / "index"))
     for flag, path in names.items():
         status, _ = repository.privately(environ, "update-index", f"--{flag}", "-z", "--stdin", stdin=path)
         if status != 0:
@@ -172,15 +179,20 @@ def _skipped(name: bytes, tree: Path, skipped: IO[bytes], absent: Absent) -> Non
         absent.add(name)
 
 
-def _copied(index: Path, place: Path) -> Path:
-    """A copy of the index with its times: git tells by them which files may have changed since."""
+def copied(index: Path, place: Path) -> Path:
+    """A copy of the index with its times: git tells by them which files may have changed since.
+
+    One that is a copy already stays.
+    """
+    if index == place:
+        return place
     if index.stat().st_size > _MAX_INDEX:
         raise GitError(f"the index has more than {_MAX_INDEX >> 20} MiB")
     shutil.copy2(index, place)
     return place
 
 
-def _entries(take: Callable[[bytes], None]) -> Callable[[bytes], None]:
+def entries(take: Callable[[bytes], None]) -> Callable[[bytes], None]:
     """Gives each entry that ends in NUL to `take`, from pieces of any length."""
     rest = b""
 

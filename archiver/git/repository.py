@@ -8,54 +8,21 @@ folder with a configuration of our own, so the repository's is not even read.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import resource
-import selectors
-import shutil
-import signal
-import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 
+from archiver.git.running import MAX_OUTPUT, GitError, Input, Run, collect
+
+__all__ = ["OBJECT_ID", "Distance", "GitError", "NoRepositoryError", "Repository"]
+
 OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
-_MAX_OUTPUT = 1 << 16
-_MAX_MEMORY = 512 << 20
-"""Bytes that git may hold: enough for a million files or commits."""
 _LINE_ENDS = {"core.autocrlf": ("true", "false", "input"), "core.eol": ("lf", "crlf", "native")}
-
-# In the order git applies them these beat the repository's own files. `safe.directory` lets us look at other
-# people's repositories: what it protects from, the next lines switch off.
-_OVERRIDES = {
-    "safe.directory": "*",
-    "safe.bareRepository": "explicit",
-    "core.fsmonitor": "false",
-    "core.hooksPath": os.devnull,
-    "core.attributesFile": os.devnull,
-    "core.excludesFile": os.devnull,
-    "core.pager": "cat",
-    "core.editor": "false",
-    "core.askPass": "false",
-    "core.sshCommand": "false",
-    "core.gitProxy": "",
-    "core.alternateRefsCommand": "false",
-    "credential.helper": "",
-    "diff.external": "",
-    "log.showSignature": "false",
-    "submodule.recurse": "false",
-    "protocol.allow": "never",
-    "gc.auto": "0",
-    "maintenance.auto": "false",
-}
-
-
-class GitError(Exception):
-    """Git cannot answer; the text says why. Stays inside this package."""
 
 
 class NoRepositoryError(GitError):
@@ -76,6 +43,7 @@ class Repository:
     def __init__(self, folder: Path, timeout: float, *, exactly: bool = False) -> None:
         """`exactly`: the folder itself is the repository, bare or with a `.git`; none around it is meant."""
         self._folder = folder.absolute()
+        self._timeout = timeout
         self._deadline = monotonic() + timeout
         self._place: dict[str, str] = {}
         if not self._folder.is_dir():
@@ -105,6 +73,17 @@ class Repository:
         status, out = self._run("show-ref", "--verify", "--hash", "--", ref)
         found = out.decode("ascii", "replace").strip()
         return found if status == 0 and OBJECT_ID.fullmatch(found) else None
+
+    def refs(self, below: str, limit: int) -> dict[str, str]:
+        """Names and objects of all refs below a prefix such as `refs/remotes/`; `GitError` beyond the limit.
+
+        Symbolic ones are among them, and what they lead to.
+        """
+        status, out = self._run("for-each-ref", "--format=%(objectname) %(refname)", below, limit=limit)
+        if status != 0 or len(out) >= limit:
+            raise GitError("the refs cannot be listed")
+        lines = (line.partition(b" ") for line in out.split(b"\n") if line)
+        return {os.fsdecode(name): found.decode("ascii", "replace") for found, _, name in lines}
 
     def upstream(self) -> tuple[str, str] | None:
         """Address and ref that HEAD's branch follows, else the same branch of `origin`; None without one.
@@ -188,16 +167,33 @@ class Repository:
         found = {key: self._setting(key) for key in _LINE_ENDS}
         return {key: said for key, said in found.items() if said and said.lower() in _LINE_ENDS[key]}
 
+    def settings(self, pattern: str, limit: int = MAX_OUTPUT) -> list[tuple[str, str]]:
+        """Keys that match a pattern, and their values, in the repository's file; includes are not read."""
+        status, out = self._run(
+            "config", "--local", "--no-includes", "-z", "--get-regexp", pattern, limit=limit
+        )
+        entries = (entry.decode("utf-8", "replace").partition("\n") for entry in out.split(b"\0") if entry)
+        return [(key, value) for key, _, value in entries] if status == 0 else []
+
     def privately(
         self,
         environ: dict[str, str],
         *arguments: str,
-        limit: int = _MAX_OUTPUT,
+        limit: int = MAX_OUTPUT,
         sink: Callable[[bytes], None] | None = None,
-        stdin: Path | None = None,
+        stdin: Input = None,
     ) -> tuple[int, bytes]:
         """As all questions are asked, through the git folder that `environ` names."""
         return self._run(*arguments, environ=environ, limit=limit, sink=sink, stdin=stdin)
+
+    def streamed(
+        self, environ: dict[str, str], *arguments: str, stdin: Input = None
+    ) -> Generator[bytes, None, None]:
+        """A large output piece by piece, with the whole time limit for git alone; `GitError` if it fails."""
+        run = Run(arguments, environ, monotonic() + self._timeout)
+        yield from run.pieces(stdin, patient=True)
+        if run.status != 0:
+            raise GitError("git cannot read what it was asked for")
 
     def _ask_path(self, question: str) -> Path:
         status, out = self._run("rev-parse", "--path-format=absolute", question)
@@ -209,102 +205,20 @@ class Repository:
         self,
         *arguments: str,
         environ: dict[str, str] | None = None,
-        limit: int = _MAX_OUTPUT,
+        limit: int = MAX_OUTPUT,
         sink: Callable[[bytes], None] | None = None,
-        stdin: Path | None = None,
+        stdin: Input = None,
     ) -> tuple[int, bytes]:
         """Exit status and the beginning of the output; `GitError` past the deadline.
 
-        All of the output goes to `sink` where there is one, piece by piece.
+        All of the output goes to `sink` where there is one, piece by piece. A run that is ended at the limit
+        counts as successful.
         """
         environ = environ or self._place
         place = [] if environ else ["-C", str(self._folder)]
-        overrides = [part for item in _OVERRIDES.items() for part in ("-c", "=".join(item))]
-        command = [_git(), *overrides, "--no-pager", "--no-replace-objects", *place, *arguments]
-        with (
-            Path(stdin or os.devnull).open("rb") as coming,
-            subprocess.Popen(  # noqa: S603 - an absolute program, a list of arguments, no shell
-                command,
-                cwd="/",
-                env=_environ() | environ,
-                stdin=coming,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            ) as process,
-        ):
-            try:
-                _confine(process)
-                return _collect(process, self._deadline, limit, sink)
-            finally:
-                _end(process)
-
-
-def _confine(process: subprocess.Popen[bytes]) -> None:
-    """Bound what git may hold in memory: it reads some files of a repository whole, however large."""
-    if hasattr(resource, "prlimit"):  # Linux has it
-        with contextlib.suppress(OSError):  # it has ended already
-            resource.prlimit(process.pid, resource.RLIMIT_DATA, (_MAX_MEMORY, _MAX_MEMORY))
-
-
-def _collect(
-    process: subprocess.Popen[bytes], deadline: float, limit: int, sink: Callable[[bytes], None] | None
-) -> tuple[int, bytes]:
-    """At most `limit` bytes of output; reading stops there and the process counts as successful."""
-    assert process.stdout is not None  # noqa: S101 - opened as a pipe above
-    out = bytearray()
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
-        while len(out) < limit:
-            if not selector.select(max(0.0, deadline - monotonic())):
-                raise GitError("git did not answer in time")
-            chunk = os.read(process.stdout.fileno(), limit - len(out))
-            if not chunk:
-                break
-            if sink is None:
-                out += chunk
-            else:
-                sink(chunk)
-        else:
-            return 0, bytes(out)
-    try:
-        return process.wait(max(0.0, deadline - monotonic())), bytes(out)
-    except subprocess.TimeoutExpired:
-        raise GitError("git did not answer in time") from None
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the process and whatever it started."""
-    if process.poll() is None:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return
-
-
-def _git() -> str:
-    """The absolute program; a relative entry in PATH could name one inside the suspect folder."""
-    path = os.pathsep.join(entry for entry in os.get_exec_path() if Path(entry).is_absolute())
-    found = shutil.which("git", path=path)
-    if found is None:
-        raise GitError("git is not installed on this machine")
-    return found
-
-
-def _environ() -> dict[str, str]:
-    """A fresh environment: no variable of the caller steers git."""
-    return {
-        "PATH": os.pathsep.join(entry for entry in os.get_exec_path() if Path(entry).is_absolute()),
-        "HOME": "/nonexistent",
-        "LC_ALL": "C",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_ALLOW_PROTOCOL": "none",
-    }
+        run = Run([*place, *arguments], environ, self._deadline)
+        out = collect(run.pieces(stdin), limit, sink)
+        return run.status, out
 
 
 def _checked(commit: str) -> str:

@@ -1,0 +1,1 @@
+"""Asking git about repositories that nobody trusts."""
