@@ -1,0 +1,140 @@
+"""Entries of a tree put over a work tree that git has written: nothing is written through a link."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from archiver.errors import ArchiveFormatError, DigestMismatchError
+from archiver.model.git_document import check_relative
+from archiver.model.workspace import TreeEntry
+
+_INVISIBLE = dict.fromkeys([*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
+"""Characters that a file system may drop from a name."""
+
+
+def check_name(path: str) -> None:
+    """`ArchiveFormatError` for a path that leaves the work tree, or lies in a git folder, however spelt."""
+    try:
+        check_relative(path)
+    except ValueError as error:
+        raise ArchiveFormatError(f"an entry of the tree has no usable path: {error}") from error
+    for part in path.split("/"):
+        plain = part.translate(_INVISIBLE).partition(":")[0].rstrip(" .").lower()
+        if plain in (".git", "git~1"):
+            raise ArchiveFormatError("an entry of the tree lies in a git folder")
+
+
+class Overlay:
+    """Puts entries into a folder that is ours alone."""
+
+    def __init__(self, into: Path, content: Callable[[str], Path]) -> None:
+        self._into = into
+        self._content = content
+        self._times: list[TreeEntry] = []
+
+    def put(self, entries: Iterable[TreeEntry]) -> list[TreeEntry]:
+        """Take away what is gone, then write the rest; gives what was gone."""
+        gone: list[TreeEntry] = []
+        rest: list[TreeEntry] = []
+        for entry in entries:
+            check_name(entry.path)
+            (gone if entry.type == "gone" else rest).append(entry)
+        self.remove(entry.path for entry in gone)
+        for entry in rest:
+            self._write(entry)
+        for entry in self._times:
+            place = self._into / entry.path
+            os.utime(place, ns=(entry.modified, entry.modified), follow_symlinks=False)
+        return gone
+
+    def remove(self, paths: Iterable[str]) -> None:
+        """Take away what git has written there."""
+        for path in reversed(list(paths)):  # what lies in a folder before the folder
+            check_name(path)
+            self._remove(path)
+
+    def _remove(self, path: str) -> None:
+        """A file, a link, or the empty folder of a submodule; then the folders that it leaves empty."""
+        if not self._parents(path, make=False):
+            return
+        place = self._into / path
+        try:
+            if stat.S_ISDIR(place.lstat().st_mode):
+                place.rmdir()
+            else:
+                place.unlink()
+            for above in place.parents:
+                if above == self._into:
+                    break
+                above.rmdir()
+        except OSError:
+            return  # it is not there, or there is more in it
+
+    def _write(self, entry: TreeEntry) -> None:
+        self._parents(entry.path, make=True)
+        place = self._into / entry.path
+        if entry.type == "folder":
+            place.mkdir(exist_ok=True)
+            place.chmod(entry.mode)
+            return
+        self._free(place)
+        if entry.type == "link":
+            place.symlink_to(_target(entry))
+        else:
+            self._copy(entry, place)
+        self._times.append(entry)
+
+    def _copy(self, entry: TreeEntry, place: Path) -> None:
+        if entry.sha256 is None:
+            raise ArchiveFormatError("a file of the tree names no content")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with (
+            self._content(entry.sha256).open("rb") as source,
+            os.fdopen(os.open(place, flags, 0o600), "wb") as file,
+        ):
+            shutil.copyfileobj(source, file, 1 << 20)
+            if file.tell() != entry.size:
+                raise DigestMismatchError(f"the content {entry.sha256} has not the size that the tree says")
+            os.fchmod(file.fileno(), entry.mode & 0o777)
+
+    def _free(self, place: Path) -> None:
+        """Room for what comes: an old file or link, or the empty folder of a submodule, is taken away."""
+        try:
+            kind = place.lstat().st_mode
+        except OSError:
+            return
+        try:
+            if stat.S_ISDIR(kind):
+                place.rmdir()
+            else:
+                place.unlink()
+        except OSError as error:
+            raise ArchiveFormatError("an entry of the tree is a file and a folder") from error
+
+    def _parents(self, path: str, *, make: bool) -> bool:
+        """Whether all folders above are there, and are folders and no links; makes them if asked."""
+        place = self._into
+        for part in path.split("/")[:-1]:
+            place /= part
+            try:
+                kind = place.lstat().st_mode
+            except OSError:
+                if not make:
+                    return False
+                place.mkdir()
+                continue
+            if not stat.S_ISDIR(kind):
+                if make:
+                    raise ArchiveFormatError("an entry of the tree lies below a file or a link")
+                return False
+        return True
+
+
+def _target(entry: TreeEntry) -> str:
+    if not entry.target or "\0" in entry.target:
+        raise ArchiveFormatError("a link of the tree has no target")
+    return entry.target

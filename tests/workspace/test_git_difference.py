@@ -1,0 +1,97 @@
+"""What a restore that only shows says of a folder."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from freshness.repos import Repo
+
+from archiver.workspace.git_difference import shows_difference
+
+from .git_saving import inside_of, save
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    made = Repo(tmp_path / "work tree")
+    (made.folder / "kept.txt").write_text("kept")
+    made.commit("one")
+    (made.folder / "file.txt").write_text("changed")
+    (made.folder / "link").symlink_to("file.txt")
+    (made.folder / "new.txt").write_text("new")
+    (made.folder / "kept.txt").unlink()
+    return made
+
+
+def test_nothing_differs_from_the_same_state(repo: Repo, tmp_path: Path) -> None:
+    saved = save(repo.folder, tmp_path / "saved")
+    before = inside_of(repo.folder)
+    assert shows_difference(saved.document, saved.entries, repo.folder) == []
+    saved.write(tmp_path / "again")
+    assert shows_difference(saved.document, saved.entries, tmp_path / "again") == []
+    assert inside_of(repo.folder) == before
+
+
+def test_every_difference_has_a_line(repo: Repo, tmp_path: Path) -> None:
+    saved = save(repo.folder, tmp_path / "saved")
+    head = saved.document.head
+    (repo.folder / "file.txt").write_text("another")
+    (repo.folder / "link").unlink()
+    (repo.folder / "link").symlink_to("new.txt")
+    (repo.folder / "new.txt").chmod(0o600)
+    (repo.folder / "kept.txt").write_text("back")
+    (repo.folder / "only here\n").write_text("x")
+    repo.git("checkout", "-q", "-b", "other")
+    repo.git("commit", "-q", "--allow-empty", "-m", "two")
+    now = repo.git("rev-parse", "HEAD")
+    assert shows_difference(saved.document, saved.entries, repo.folder) == [
+        f"HEAD: {head} was captured, here it is {now}",
+        "branch: main was captured, here it is other",
+        "file.txt: has another content here",
+        "kept.txt: is here, was not there any more",
+        "link: is not the link that was captured",
+        "new.txt: has mode 600 here, 644 was captured",
+        "only here⏎: changed here, and not in what was captured",
+    ]
+
+
+def test_what_cannot_be_compared_is_said(repo: Repo, tmp_path: Path) -> None:
+    saved = save(repo.folder, tmp_path / "saved")
+    entries = [replace(one, redacted=one.path == "new.txt") for one in saved.entries]
+    other = Repo(tmp_path / "other")
+    other.commit("changed")
+    lines = shows_difference(saved.document, entries, other.folder)
+    assert f"commit {saved.document.base} is not here" in "\n".join(lines)
+    assert "new.txt: was captured, is not here" in lines
+    assert "new.txt: cannot be compared: credentials in it were replaced when it was captured" in (
+        shows_difference(saved.document, entries, repo.folder)
+    )
+
+
+def test_a_folder_without_git_is_compared_file_by_file(repo: Repo, tmp_path: Path) -> None:
+    saved = save(repo.folder, tmp_path / "saved")
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    (plain / "file.txt").mkdir()
+    (plain / "link").write_text("no link")
+    (plain / "new.txt").write_text("new")
+    lines = shows_difference(saved.document, saved.entries, plain)
+    assert lines[0].startswith("only the captured files are compared: there is no git repository")
+    assert lines[1:] == ["file.txt: was captured, is not here", "link: is not the link that was captured"]
+
+
+def test_an_operation_in_progress_is_said(repo: Repo, tmp_path: Path) -> None:
+    saved = save(repo.folder, tmp_path / "saved")
+    repo.git("stash", "-q", "-u")
+    repo.git("checkout", "-q", "-b", "side")
+    repo.commit("side")
+    repo.git("checkout", "-q", "main")
+    repo.commit("main")
+    with pytest.raises(subprocess.CalledProcessError):
+        repo.git("merge", "side")
+    assert "in progress: nothing was captured, here it is merge" in (
+        shows_difference(saved.document, saved.entries, repo.folder)
+    )
