@@ -61,6 +61,16 @@ class NewRepository:
             self.ask("cat-file", "--batch-check=%(objectname)", stdin=given, sink=out.extend)
         return {line.decode("ascii") for line in bytes(out).split(b"\n") if line and b" " not in line}
 
+    def check_out(self, commit: str) -> None:
+        """Write the work tree of a commit, every file byte for byte as its object is."""
+        rules = self.git_folder / "info" / "attributes"
+        rules.parent.mkdir(exist_ok=True)
+        rules.write_text("* -text -eol -ident -filter -working-tree-encoding\n")
+        try:
+            self.ask("read-tree", "--reset", "-u", commit)
+        finally:
+            rules.unlink()
+
     def take_pack(self, pieces: Iterator[bytes]) -> None:
         """Take the objects of a pack; `GitError` if it is damaged or lacks what it is told by."""
         self.ask("index-pack", "--stdin", "--fix-thin", stdin=pieces)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -133,8 +134,8 @@ def _take_staged(view: View, changes: Changes) -> None:
         changes.stages.append((inside(name), int(stage), mode, blob))
 
     view.ask("ls-files", "-u", "-z", sink=entries(unmerged))
-    for name, *_ in changes.stages:  # `diff-index` tells of one that is unmerged twice
-        changes.staged.pop(name, None)
+    for name in (*(name for name, *_ in changes.stages), *changes.intended):
+        changes.staged.pop(name, None)  # `diff-index` says of these too that they differ
 
 
 def pairs(take: Callable[[bytes, bytes], None]) -> Callable[[bytes], None]:
@@ -164,44 +165,50 @@ def _take_modules(places: Places, changes: Changes) -> None:
 
 
 def _take_filtered(view: View, places: Places, limit: int, changes: Changes) -> None:
-    """Files that a filter of git would convert: git believes what it noted of them when the filter ran.
+    """Files whose bytes are not those of their object although git calls them unchanged.
 
-    No filter is run here. What lies in the work tree is compared byte for byte with what the index holds; it
-    travels where it differs, so that a file of LFS or one that is decrypted on the way is restored as it was.
+    Git believes what it noted of a file when a filter ran or line ends were converted. Neither is done here,
+    nor when the work tree is made again: what has another size than its object travels as it lies there, and
+    what a filter would convert is compared byte for byte.
     """
-    filtered = dict(_filters(view, changes))
-    if not filtered:
+    rules = view.ask("ls-files", "-z", "--", ":(glob)**/.gitattributes")
+    has_own = (view.private / "info" / "attributes").exists()
+    untracked = any(name.rpartition(b"/")[2] == b".gitattributes" for name in changes.names)
+    if not (rules or has_own or untracked or view.line_ends):
         return
+    blobs = _blobs(view)
+    filtered = dict(_filters(view))
+    known = objects.sizes(view, set(blobs.values()))
+    lfs = {name: blob for name, blob in blobs.items() if filtered.get(name) == b"lfs"}
+    changes.pointers = sorted(_pointers(view, lfs, known))
+    for name, blob in blobs.items():
+        found = places.look(name)
+        if found is None or name in changes.names or not stat.S_ISREG(found.st_mode):
+            continue
+        differs = blob not in known or known[blob][2] != found.st_size
+        if not differs and name in filtered:
+            differs = places.object_id(name, limit, sha256=view.sha256) != blob
+        if differs:
+            staged = changes.staged.get(name)
+            _add(changes.names, name, present=staged is None or _is_file(staged[0]))
+
+
+def _blobs(view: View) -> dict[bytes, str]:
+    """The object of each file in the index."""
     blobs: dict[bytes, str] = {}
 
     def take(entry: bytes) -> None:
         about, _, name = entry.partition(b"\t")
         mode, blob, stage = about.split(b" ")
-        if name in filtered and stage == b"0" and mode != _MODULE:
-            blobs[name] = blob.decode("ascii")
+        if stage == b"0" and mode != _MODULE:
+            blobs[inside(name)] = blob.decode("ascii")
 
     view.ask("ls-files", "-s", "-z", sink=entries(take))
-    known = objects.sizes(view, set(blobs.values()))
-    changes.pointers = sorted(
-        _pointers(view, {n: b for n, b in blobs.items() if filtered[n] == b"lfs"}, known)
-    )
-    for name, blob in blobs.items():
-        found = places.look(name)
-        if found is None or name in changes.names:
-            continue
-        same_size = blob in known and known[blob][2] == found.st_size
-        if not same_size or places.object_id(name, limit, sha256=view.sha256) != blob:
-            staged = changes.staged.get(name)
-            _add(changes.names, inside(name), present=staged is None or _is_file(staged[0]))
+    return blobs
 
 
-def _filters(view: View, changes: Changes) -> Iterator[tuple[bytes, bytes]]:
+def _filters(view: View) -> Iterator[tuple[bytes, bytes]]:
     """Files that have a filter by their attributes, and its name."""
-    rules = view.ask("ls-files", "-z", "--", ":(glob)**/.gitattributes")
-    has_own = (view.private / "info" / "attributes").exists()
-    untracked = any(name.rpartition(b"/")[2] == b".gitattributes" for name in changes.names)
-    if not (rules or has_own or untracked):
-        return
     found: list[tuple[bytes, bytes]] = []
     words: list[bytes] = []
 

@@ -17,7 +17,7 @@ _SAFE: Final = {
     "author-script": re.compile(rf"(?:GIT_AUTHOR_(?:NAME|EMAIL|DATE)={_QUOTED}\n){{1,3}}"),
     "opts": re.compile(r"\[options\]\n(?:\t(?!strategy|gpg)[a-z-]+ = (?:true|false|[0-9]+)\n)*"),
     "head-name": re.compile(r"(?:refs/heads/[^\s\x00-\x1f]+|detached HEAD)\n?"),
-    "BISECT_LOG": re.compile(r"(?:#[^\n]*\n|git bisect [\w ./'=-]*\n)*"),
+    "BISECT_LOG": re.compile(r"(?:#[^\n]*\n|git bisect [\w ./'~^@=-]*\n)*"),
     "BISECT_START": re.compile(r"[\w./-]+\n?"),
     "BISECT_TERMS": re.compile(r"[a-z-]+\n[a-z-]+\n"),
     "apply-opt": re.compile(r"\n?"),

@@ -49,13 +49,13 @@ def restored(
     new: NewRepository, document: GitDocument, entries: Iterable[TreeEntry], content: Content
 ) -> Iterator[str]:
     """Make everything, the commits being there; gives notes for a person."""
-    for key, value in document.line_ends.items():
-        new.ask("config", key, value)
     here = new.has(one for one in (document.head,) if one is not None)
     head = document.head if document.head in here else None
     stand = head or document.base
     if document.base is not None:
-        new.ask("read-tree", "--reset", "-u", document.base)
+        new.check_out(document.base)
+    for key, value in document.line_ends.items():
+        new.ask("config", key, value)
     overlay = Overlay(new.folder, content)
     overlay.remove(document.absent)
     overlay.put(entries)

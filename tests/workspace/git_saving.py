@@ -144,7 +144,9 @@ def operation_of(folder: Path) -> bytes:
     """What the status of a work tree says is in progress, without branches and hints."""
     lines = git(folder, "-c", "advice.statusHints=false", "status", "--untracked-files=no").splitlines()
     return b"\n".join(
-        line for line in lines if line.startswith((b"You are", b"You have unmerged", b"All conflicts"))
+        line
+        for line in lines
+        if line.startswith((b"You are currently", b"You have unmerged", b"All conflicts"))
     )
 
 
