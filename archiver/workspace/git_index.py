@@ -36,7 +36,7 @@ class Staged:
             return None
         return StagedEntry(
             path=self.path,
-            mode=self.mode,  # type: ignore[arg-type]  # one of `_MODES`, which the model checks
+            mode=self.mode,
             sha256=None if self.blob is None else digests[self.blob],
             stage=self.stage,
             commit=self.commit,

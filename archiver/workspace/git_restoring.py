@@ -12,6 +12,7 @@ from archiver.git.addresses import stripped
 from archiver.git.making import NewRepository
 from archiver.git.running import GitError
 from archiver.git.view import View
+from archiver.git.worktree import entries as split
 from archiver.model.git_document import GitDocument, StagedEntry
 from archiver.model.workspace import TreeEntry
 from archiver.safetext import one_line
@@ -58,9 +59,10 @@ def restored(
         new.ask("config", key, value)
     overlay = Overlay(new.folder, content)
     overlay.remove(document.absent)
-    overlay.put(entries)
+    laid = list(entries)
+    overlay.put(laid)
     yield from _stand(new, document, stand)
-    yield from _index(new, document, stand, content)
+    yield from _index(new, document, stand, content, {os.fsencode(one.path) for one in laid})
     yield from git_operation.restored(new, document)
     yield from _remotes(new, document)
     yield from _left_to_do(document)
@@ -94,9 +96,12 @@ def is_branch(new: NewRepository, branch: str) -> bool:
     return status == 0
 
 
-def _index(new: NewRepository, document: GitDocument, stand: str | None, content: Content) -> Iterator[str]:
+def _index(
+    new: NewRepository, document: GitDocument, stand: str | None, content: Content, laid: set[bytes]
+) -> Iterator[str]:
     """The index of HEAD, and what was staged over it."""
     new.ask("read-tree", *(("--empty",) if stand is None else ("--reset", stand)))
+    _forget(new, laid)
     for one in document.staged:
         check_name(one.path)
     blobs = _stored(new, document.staged, content)
@@ -110,6 +115,24 @@ def _index(new: NewRepository, document: GitDocument, stand: str | None, content
             yield "files that a sparse checkout left out are marked as deleted"
     yield from _intended(new, document)
     new.run("update-index", "-q", "--refresh")  # it fails where files differ, as they should
+
+
+def _forget(new: NewRepository, laid: set[bytes]) -> None:
+    """Have the index forget what the checkout noted of files that were laid over it.
+
+    Of a file of another size git would not look whether converting it gives the same object.
+    """
+    found: list[bytes] = []
+
+    def take(entry: bytes) -> None:
+        about, _, name = entry.partition(b"\t")
+        if name in laid:
+            mode, one, stage = about.split(b" ")
+            found.append(b"%s %s %s\t%s\0" % (mode, one, stage, name))
+
+    new.ask("ls-files", "-s", "-z", sink=split(take))
+    if found:
+        new.ask("update-index", "-z", "--index-info", stdin=b"".join(found))
 
 
 def _stored(new: NewRepository, staged: Iterable[StagedEntry], content: Content) -> dict[str, str]:

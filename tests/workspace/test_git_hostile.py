@@ -106,7 +106,7 @@ def test_an_index_that_is_damaged_costs_what_was_staged(repo: Repo, tmp_path: Pa
     (repo.folder / "new.txt").write_text("new")
     repo.git("add", "new.txt")
     index = repo.folder / ".git" / "index"
-    index.write_bytes(index.read_bytes()[:-30] + b"x" * 30)
+    index.write_bytes(index.read_bytes()[:8] + b"\xff" * 200)
     saved = save(repo.folder, tmp_path / "saved")
     assert "what was staged is not carried" in saved.reasons()[".git/index"]
     assert saved.named() == {"file.txt": "file", "new.txt": "file"}
