@@ -73,9 +73,9 @@ class Working(RuleBasedStateMachine):
     def write(self, name: str, text: str) -> None:
         self.free(name).write_text(text)
 
-    @rule(name=NAMES, target=st.sampled_from(["a", "../out", "/nowhere", "d", "inv\udcff"]))
-    def link(self, name: str, target: str) -> None:
-        self.free(name).symlink_to(target)
+    @rule(name=NAMES, to=st.sampled_from(["a", "../out", "/nowhere", "d", "inv\udcff"]))
+    def link(self, name: str, to: str) -> None:
+        self.free(name).symlink_to(to)
 
     @rule(name=NAMES)
     def delete(self, name: str) -> None:
