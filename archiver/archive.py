@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from archiver import (
     __version__,
@@ -66,6 +66,7 @@ from archiver.watch import Watch
 
 if TYPE_CHECKING:
     from archiver.setup import Setup
+    from archiver.workspace_in import WorkspaceIn
 
 
 Choose = Callable[[Terms, Outcome], Based | Reason]
@@ -78,6 +79,8 @@ class Source:
 
     paths: tuple[Path, ...] = ()
     checkpoint: Checkpoint | None = None
+    workspace: Path | None = None
+    """The folder that the run works in, to be saved with it."""
     only: frozenset[tuple[int, int]] | None = None
     """Device and inode of what may be read, where others than who archives can change what lies at a path."""
 
@@ -262,6 +265,7 @@ def prepare(
         transcript, total, dropped = _read(source, options, setup.settings.limits.item)
         found = place(transcript)
         redactor = setup.redactor(found.redaction_key)
+        workspace = _workspace(source, setup, redactor, scratch)
         progress.stage("redact", total)
         compaction = _compact_options(options, setup)
         watch = Watch(transcript, compaction)
@@ -272,10 +276,12 @@ def prepare(
             surveys = watch.surveys()
             described = _describe(source, options, found, redacted, surveys, redactor, setup, now())
             checkpoint = redactor.checkpoint(described)
+            tree = workspace.members() if workspace is not None else ()
             reached = setup.seal_to(found.run, checkpoint.value.task_id, "bundle")
             terms = Terms.of(redactor.receipt(), reached.fingerprints)
-            based = choose(terms, checkpoint.value.outcome)
             made = partial(
+                _made,
+                tree,
                 compact,
                 checkpoint,
                 watch.outlines,
@@ -283,10 +289,7 @@ def prepare(
                 scratch,
                 summarise=_once(redacted_summary(options.summarise, redactor)),
             )
-            compacted = made(marks=based.marks if isinstance(based, Based) else None)
-            if isinstance(based, Based) and not pays(_members(compacted), based.base.table):
-                based = "size"
-                compacted = made()
+            compacted, based = _based(made, choose(terms, checkpoint.value.outcome))
             compacted = _fitted(compacted, options, setup, redactor, scratch)
         _check_ids(compacted.checkpoint.value, found)
         with telemetry.span("archiver.save.seal"):
@@ -309,6 +312,39 @@ def prepare(
             terms,
             based,
         )
+
+
+def _workspace(source: Source, setup: Setup, redactor: Redactor, scratch: Scratch) -> WorkspaceIn | None:
+    """The workspace that is saved too, looked at: what its files of credentials hold is known from here."""
+    if source.workspace is None:
+        return None
+    from archiver.workspace_in import WorkspaceIn  # most saves have none
+
+    settings = setup.settings.workspace
+    return WorkspaceIn.begin(
+        source.workspace,
+        redactor,
+        scratch,
+        settings.options(),
+        apart=describe.apart(setup),
+        keep_credentials=settings.credential_files == "redact",
+    )
+
+
+def _made(tree: tuple[Member, ...], stage: Callable[..., Compacted], *given: Any, **named: Any) -> Compacted:
+    """A compacted checkpoint, with the members of its workspace."""
+    made = stage(*given, **named)
+    return replace(made, members=made.members.derive(lambda found: (*found, *tree))) if tree else made
+
+
+def _based(made: Callable[..., Compacted], based: Based | Reason) -> tuple[Compacted, Based | Reason]:
+    """What is compacted, and what it is based on: nothing, where that would not be much smaller."""
+    if not isinstance(based, Based):
+        return made(marks=None), based
+    compacted = made(marks=based.marks)
+    if pays(_members(compacted), based.base.table):
+        return compacted, based
+    return made(marks=None), "size"
 
 
 def _members(compacted: Compacted) -> Iterator[Member]:
@@ -441,9 +477,11 @@ def _fitted(
 ) -> Compacted:
     """No more than the limits have room for; the receipt names the rest."""
 
+    tree = sum(member.size for member in compacted.members.value if member.path.startswith("workspace/"))
+
     def others(checkpoint: Checkpoint) -> int:
         state = (*members.of_state(checkpoint), members.of_receipt(redactor.receipt()))
-        return sum(member.size for member in state)
+        return tree + sum(member.size for member in state)
 
     fitted = fit(compacted, setup.settings.limits, scratch, others=others, full=options.full)
     redactor.note_cuts(fitted.cuts)

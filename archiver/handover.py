@@ -16,6 +16,7 @@ from archiver.model.report import RestoreReport
 from archiver.report_text import markdown
 from archiver.resuming import going_on
 from archiver.scratch import Scratch
+from archiver.shellwords import word
 from archiver.target import REPORT
 from archiver.transcripts import nested
 from archiver.transcripts.native import write_native
@@ -23,11 +24,16 @@ from archiver.transcripts.native import write_native
 TRANSCRIPT = "transcript"
 ORIGINAL = "original"
 FULL = "full"
+WORKSPACE = "workspace"
 REPORT_TEXT = "REPORT.md"
 _DEPTH = 16
 """Components of a path below the transcript's folder."""
 
 _FIRST = ("# not before somebody has decided on the effects of which nobody knows whether they happened",)
+
+
+LayOut = Callable[[Path], tuple[str, ...]]
+"""Makes the workspace that was saved in a new folder, where one was; what is to be said of it."""
 
 
 class Commit(Protocol):
@@ -48,17 +54,19 @@ def write(
     scratch: Scratch,
     replaced: str | None = None,
     claim: Commit | None = None,
+    lay_out: LayOut = lambda _: (),
 ) -> RestoreReport:
     """Write everything into a private folder and rename it to `into`; the report names what to do next.
 
-    `claim` is committed when all is written and before anything appears. A folder in which an earlier restore
-    of the run `replaced` was handed over makes room.
+    `lay_out` makes the workspace beside the rest. `claim` is committed when all is written and before
+    anything appears. A folder in which an earlier restore of the run `replaced` was handed over makes room.
     """
     out = scratch.path / "out"
     try:
         out.mkdir(mode=0o700)
         _write_parts(checkpoint, original, report, unpacked, out)
-        report = _finished(report, checkpoint, into, claim)
+        report = report.model_copy(update={"warnings": (*report.warnings, *lay_out(out / WORKSPACE))})
+        report = _finished(report, checkpoint, into, claim, laid_out=(out / WORKSPACE).is_dir())
         _write(out / REPORT, jsonio.pretty(report.as_document(), sort=False))
         _write(out / REPORT_TEXT, markdown(report, checkpoint).encode())
     except OSError as error:
@@ -116,15 +124,17 @@ def _write_effects(effects: bytes, saved: Path, out: Path) -> None:
 
 
 def _finished(
-    report: RestoreReport, checkpoint: Checkpoint, into: Path, claim: Commit | None
+    report: RestoreReport, checkpoint: Checkpoint, into: Path, claim: Commit | None, *, laid_out: bool
 ) -> RestoreReport:
-    """The report with what to do next."""
+    """The report with what to do next; `laid_out`: the workspace lies there too."""
     paths = native_paths(checkpoint.transcript)
     folder = into.absolute() / TRANSCRIPT
     found = going_on(checkpoint, folder, paths)
+    place = word(str(into.absolute() / WORKSPACE))
+    steps = (*found.steps, f"# its workspace, as it was saved: {place}") if laid_out else found.steps
     changes: dict[str, Any] = {
         "folder": str(into),
-        "next_steps": (*_FIRST, *found.steps) if report.undecided else found.steps,
+        "next_steps": (*_FIRST, *steps) if report.undecided else steps,
         "warnings": (*report.warnings, *found.cautions),
     }
     if claim is not None:

@@ -38,6 +38,7 @@ from archiver.model.report import RestoreReport as Report
 from archiver.progress import Progress, Silent
 from archiver.repair import RepairReport, repair
 from archiver.restored import Restored
+from archiver.safetext import one_line
 from archiver.taking_over import Planned, Resumed
 
 if TYPE_CHECKING:
@@ -140,6 +141,7 @@ def restore(
     resolve: Mapping[str, Outcome] | None = None,
     claim: bool = False,
     force: bool = False,
+    repository: Path | None = None,
     current: Current | None = None,
     progress: Progress | None = None,
     now: datetime | None = None,
@@ -188,7 +190,15 @@ def restore(
         progress.stage("write", None)
         taking = taking_over.Taking(planned, setup, checkpoint, now) if claim else None
         report = handover.write(
-            checkpoint, found.checkpoint.transcript, report, unpacked, into, scratch, replaced, taking
+            checkpoint,
+            found.checkpoint.transcript,
+            report,
+            unpacked,
+            into,
+            scratch,
+            replaced,
+            taking,
+            lambda folder: _workspace(unpacked, folder, setup, repository),
         )
     if taking is not None:
         report = report.model_copy(update={"warnings": (*report.warnings, *taking.warnings)})
@@ -244,6 +254,20 @@ def _audited(report: Report, setup: Setup, decided: tuple[Decision, ...], into: 
         said += note("resolve", effects={one.effect: one.outcome for one in decided})
     said += note("restore", into=str(into))
     return report.model_copy(update={"warnings": (*report.warnings, *said)})
+
+
+def _workspace(unpacked: Path, folder: Path, setup: Setup, repository: Path | None) -> tuple[str, ...]:
+    """Make the workspace that was saved, if one was; what somebody who goes on in it has to know."""
+    from archiver.workspace_out import lay_out  # most bundles hold none
+
+    laid = lay_out(unpacked, folder, entries=setup.settings.workspace.entries, repository=repository)
+    if laid is None:
+        return ()
+    said = tuple(f"workspace: {note}" for note in laid.notes)
+    if laid.redacted:
+        named = ", ".join(map(one_line, laid.redacted))
+        said += (f"workspace: placeholders stand where credentials were, in {named}: put them back by hand",)
+    return said
 
 
 def _repaired(checkpoint: Checkpoint, scratch: Scratch) -> tuple[Checkpoint, RepairReport]:

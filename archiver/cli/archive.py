@@ -62,6 +62,14 @@ def archive(
     salvage: Annotated[
         bool, typer.Option("--salvage", help="Go on past damage in the middle of a transcript.")
     ] = False,
+    workspace: Annotated[
+        Path | None,
+        typer.Option(
+            "--workspace",
+            help="Also save this folder, or the git work tree that it is in, as it is now.",
+            metavar="DIR",
+        ),
+    ] = None,
     watch: Annotated[
         list[str] | None,
         typer.Option(
@@ -109,10 +117,11 @@ def archive(
     )
     options = room.Options(given=given, keep_full=keep_full, salvage=salvage, watch=tuple(watch or ()))
     with shown(as_json) as progress:
-        if len(files) == 1 and room.looks_like_rows(files[0]):
+        if workspace is None and len(files) == 1 and room.looks_like_rows(files[0]):
             saved = room.archive_rows(files[0], setup, options=options, progress=progress)
         else:
-            saved = [room.archive(room.Source(paths=files), setup, options=options, progress=progress)]
+            source = room.Source(paths=files, workspace=workspace)
+            saved = [room.archive(source, setup, options=options, progress=progress)]
     for one in saved:
         for warning in one.warnings:
             output.problem("warning", warning, None, style="1;33")

@@ -91,6 +91,15 @@ def restore(
             "--force", help="Replace a folder in which the same run was handed over before, and nothing else."
         ),
     ] = False,
+    repo: Annotated[
+        Path | None,
+        typer.Option(
+            "--repo",
+            help="A clone of the project: it has the commits that a saved git work tree is based on. It is "
+            "only read.",
+            metavar="DIR",
+        ),
+    ] = None,
     network: Annotated[
         bool,
         typer.Option(
@@ -155,6 +164,7 @@ def restore(
                 resolve=resolved,
                 claim=claim,
                 force=force,
+                repository=repo,
                 progress=progress,
             ).report
     if as_json:

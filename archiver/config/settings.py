@@ -29,6 +29,7 @@ from archiver.config.values import (
     json_text,
     listed,
 )
+from archiver.config.workspace import WorkspaceSettings
 from archiver.freshness import Policy
 from archiver.freshness.hosts import AddressError, read_entry
 from archiver.model import Frozen
@@ -349,6 +350,7 @@ class Settings(BaseSettings):
     keys: KeySettings = KeySettings()
     archive: ArchiveSettings = ArchiveSettings()
     limits: LimitSettings = LimitSettings()
+    workspace: WorkspaceSettings = WorkspaceSettings()
     freshness: FreshnessSettings = FreshnessSettings()
     trust: TrustSettings = TrustSettings()
     audit: AuditSettings = AuditSettings()

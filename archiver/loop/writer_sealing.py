@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archiver import archive, committing, layout, records, telemetry
+from archiver import archive, committing, describe, layout, records, telemetry
 from archiver.archive import Options, Prepared, Source
 from archiver.epochs import Based, Epochs, Reason, Terms
 from archiver.errors import (
@@ -141,8 +141,11 @@ class Sealer:
 
     def _prepared(self, checkpoint: Checkpoint, parent: Path | None) -> AbstractContextManager[Prepared]:
         place = self.place
+        captured = self._setup.settings.workspace.capture
         return archive.prepare(
-            Source(checkpoint=checkpoint),
+            Source(
+                checkpoint=checkpoint, workspace=describe.workspace_folder(checkpoint) if captured else None
+            ),
             self._setup,
             lambda _: place,
             options=self._options(),

@@ -208,9 +208,13 @@ class WorkspaceDocument(Frozen):
         if len(raw) > MAX_DOCUMENT:
             raise ArchiveFormatError(f"{WORKSPACE} has {len(raw)} bytes, more than {MAX_DOCUMENT}")
         try:
-            document = cls.model_validate_json(raw)
-        except ValidationError as error:
+            document = cls.model_validate(
+                jsonio.loads(raw)
+            )  # its own reader takes no bytes that are not UTF-8
+        except ValueError as error:
             _refuse_newer(raw)
+            if not isinstance(error, ValidationError):
+                raise ArchiveFormatError(f"{WORKSPACE} is not JSON: {error}") from error
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(map(str, first["loc"])) or "the document"
             raise ArchiveFormatError(f"{WORKSPACE} is malformed at {where}: {first['msg']}") from error

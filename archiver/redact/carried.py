@@ -161,6 +161,10 @@ class CarriedRedactor:
         shown = scrubber.text(data, "the name of a file").decode("utf-8", "replace")
         return self._left(shown, _NAMED, tuple(sorted(rules)))
 
+    def leave_out(self, path: str, reason: str) -> None:
+        """Note that a path is not carried for a reason of the capture's."""
+        self._left(path, reason)
+
     def target(self, target: str) -> str:
         """The target of a link with its credentials replaced."""
         data = os.fsencode(target)
