@@ -57,7 +57,7 @@ def capture_folder(
     if not never.isdisjoint(_identities((resolved := place.resolve(), *resolved.parents))):
         skips.add(".", "it lies in a folder of the archiver's own")
         return Capture(iter(()), skipped, ignored=ignored, began=began)
-    walk = Walk(place, Ignoring.of(options, own), options.limits, never, skips, ignored)
+    walk = Walk(place, Ignoring(options, own), options.limits, never, skips, ignored)
     return Capture(iter(walk), skipped, ignored=ignored, began=began)
 
 

@@ -30,7 +30,7 @@ class Stamp(NamedTuple):
 def stamp_of(seen: os.stat_result) -> Stamp:
     """What a look at a file says of it; a time that has no place in 64 bits is the nearest that has."""
     mtime, ctime = seen.st_mtime_ns, seen.st_ctime_ns
-    if not (_FIRST <= mtime <= _LAST and _FIRST <= ctime <= _LAST):
+    if not _FIRST <= mtime <= _LAST or not _FIRST <= ctime <= _LAST:
         mtime, ctime = (min(max(moment, _FIRST), _LAST) for moment in (mtime, ctime))
     return Stamp(seen.st_dev, seen.st_ino, seen.st_size, mtime, ctime)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
@@ -34,42 +33,32 @@ class Within(Enum):
     """The history of a repository."""
 
 
-@dataclass(frozen=True, slots=True)
 class Ignoring:
     """Decides over one path after the other, folders before what lies in them."""
 
-    _patterns: Patterns
-    _included: Patterns | None
-    _ways: Patterns
-    _defaults: bool
-
-    @classmethod
-    def of(cls, options: CaptureOptions, own: Iterable[Rule] = ()) -> Ignoring:
+    def __init__(self, options: CaptureOptions, own: Iterable[Rule] = ()) -> None:
         """From what a caller chose and the rules of the folder's own file; `ConfigError` for no pattern."""
         defaults = [default.pattern for default in PATTERNS] if options.defaults else []
-        rules = [*_rules(defaults), *own, *_rules(options.ignore)]
-        return cls(
-            Patterns.of(rules),
-            Patterns.of(_rules(options.include)) if options.include else None,
-            Patterns.of(ways(options.include)),
-            options.defaults,
-        )
+        self._patterns = Patterns([*_rules(defaults), *own, *_rules(options.ignore)])
+        self._included = Patterns(_rules(options.include)) if options.include else None
+        self._ways = Patterns(ways(options.include))
+        self._defaults = options.defaults
 
-    def decide(self, path: str, name: str, *, folder: bool, around: int, within: Within) -> Within:
+    def decide(self, path: str, name: str, folder: bool, around: int, within: Within) -> Within:
         """What becomes of a path; `around` is a handle of its folder, `within` the decision over that."""
         if self._included is not None:
-            asked = self._included.verdict(path, name, folder=folder)
+            asked = self._included.verdict(path, name, folder)
             if asked or (asked is None and within is Within.INCLUDED):
                 return Within.INCLUDED
         left_out = Within.IGNORED
         if within is not Within.WAY:
-            verdict = self._patterns.verdict(path, name, folder=folder)
+            verdict = self._patterns.verdict(path, name, folder)
             if verdict is None and folder and self._defaults:
                 verdict = name == REPOSITORY or _is_marked(name, around)
                 left_out = Within.HISTORY if name == REPOSITORY else left_out
             if not verdict:
                 return Within.TAKEN
-        if folder and self._ways.verdict(path, name, folder=True):
+        if folder and self._ways.verdict(path, name, folder):
             return Within.WAY
         return left_out
 

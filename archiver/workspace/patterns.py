@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
@@ -27,6 +27,8 @@ _STAR: Final = re.compile(
     r"(?=\[\^/\]\*)",
     re.DOTALL,
 )
+_FIRSTS: Final = 256
+"""First characters of names for which the rules are kept apart."""
 _ANYWHERE: Final = "^(?:.+/)?"
 _BETWEEN: Final = "(?:/.+)?"
 """What the library makes of `**` at the beginning and between two steps."""
@@ -39,10 +41,14 @@ class PatternError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One pattern: `ignores` what it fits, or takes it back (`!`); `step`: it is about a name anywhere."""
+    """One pattern: `ignores` what it fits, or takes it back (`!`).
+
+    `step`: it is about a name anywhere, which is `name`, or begins with `first` if that is not empty.
+    """
 
     regex: re.Pattern[str] | None
     name: str
+    first: str
     ignores: bool
     folders: bool
     step: bool
@@ -63,6 +69,8 @@ def rule(line: str) -> Rule | None:
         raise PatternError(f"it has {len(line)} characters, more than {MAX_PATTERN}")
     if _CLASS.search(line):
         raise PatternError("classes of characters such as [:alpha:] are not known here")
+    if line.rstrip().endswith("/**/"):  # folders at any depth in it; the library takes the folder itself
+        line = f"{line.rstrip()}*/"
     try:
         text, ignores = GitIgnoreSpecPattern.pattern_to_regex(line)
         if text is None or ignores is None:
@@ -75,8 +83,9 @@ def rule(line: str) -> Rule | None:
     body = line.rstrip().removeprefix("!")
     folders, plain = body.endswith("/"), body.removesuffix("/")
     if not _SPECIAL.search(plain):
-        return Rule(None, plain, ignores, folders, step=True)
-    return Rule(regex, "", ignores, folders, step="/" not in plain)
+        return Rule(None, plain, "", ignores, folders, step=True)
+    first = "" if _SPECIAL.match(plain) else plain[0]
+    return Rule(regex, "", first, ignores, folders, step="/" not in plain)
 
 
 def _bounded(text: str) -> str:
@@ -112,26 +121,23 @@ def _set(found: re.Match[str]) -> str:
     return f"(?!/)[{found['no']}{escaped}]"
 
 
-@dataclass(slots=True)
 class Patterns:
     """Rules in order: the last one that fits a path decides over it."""
 
-    _names: dict[str, list[tuple[int, Rule]]] = field(default_factory=dict)
-    _steps: list[tuple[int, Rule]] = field(default_factory=list)
-    _paths: list[tuple[int, Rule]] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, rules: Iterable[Rule]) -> Patterns:
-        """From rules in order."""
-        patterns = cls()
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._names: dict[str, list[tuple[int, Rule]]] = {}
+        self._steps: list[tuple[int, Rule]] = []
+        self._paths: list[tuple[int, Rule]] = []
         for place, one in enumerate(rules):
             if one.regex is None:
-                patterns._names.setdefault(one.name, []).append((place, one))
+                self._names.setdefault(one.name, []).append((place, one))
             else:
-                (patterns._steps if one.step else patterns._paths).append((place, one))
-        return patterns
+                (self._steps if one.step else self._paths).append((place, one))
+        self._steps.reverse()
+        self._paths.reverse()
+        self._by_first: dict[str, list[tuple[int, Rule]]] = {}
 
-    def verdict(self, path: str, name: str, *, folder: bool) -> bool | None:
+    def verdict(self, path: str, name: str, folder: bool) -> bool | None:
         """True for a path that is to be ignored, False for one that was taken back, None where nothing fits.
 
         The folders that it lies in must not be ignored themselves.
@@ -140,15 +146,27 @@ class Patterns:
         for place, one in self._names.get(name, ()):
             if folder or not one.folders:
                 best, ignores = place, one.ignores
+        steps = self._by_first.get(name[0])
+        if steps is None:
+            steps = self._beginning_with(name[0])
+        if not steps and not self._paths:  # nearly always, and asked of every file
+            return ignores
         end = "/" if folder else ""
-        for rules, text in ((self._steps, name + end), (self._paths, path + end)):
-            for place, one in reversed(rules):
+        for rules, text in ((steps, name + end), (self._paths, path + end)):
+            for place, one in rules:
                 if place < best:
                     break
                 if one.fits(text):
                     best, ignores = place, one.ignores
                     break
         return ignores
+
+    def _beginning_with(self, first: str) -> list[tuple[int, Rule]]:
+        """The rules about a name anywhere that may fit one which begins with this character."""
+        found = [(place, one) for place, one in self._steps if one.first in ("", first)]
+        if len(self._by_first) < _FIRSTS:
+            self._by_first[first] = found
+        return found
 
 
 def ways(lines: Sequence[str]) -> list[Rule]:

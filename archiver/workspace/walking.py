@@ -88,7 +88,7 @@ class Walk:
                 _, entry, kind = level.items.pop()
                 if kind == _BELOW:
                     self._descend(level, entry)
-                elif (found := self._look(level, entry, folder=kind == _FOLDER)) is not None:
+                elif (found := self._look(level, entry, kind == _FOLDER)) is not None:
                     yield found
         finally:
             while self._levels:
@@ -150,10 +150,10 @@ class Walk:
             return
         self._enter(handle, level.place / entry.name, path + "/", within)
 
-    def _look(self, level: _Level, entry: os.DirEntry[str], *, folder: bool) -> Found | None:
+    def _look(self, level: _Level, entry: os.DirEntry[str], folder: bool) -> Found | None:
         """What a name of a folder stands for; None for what is not carried."""
         name, path = entry.name, level.prefix + entry.name
-        within = self._ignoring.decide(path, name, folder=folder, around=level.handle, within=level.within)
+        within = self._ignoring.decide(path, name, folder, level.handle, level.within)
         if within is Within.IGNORED:
             self._ignored.count += 1
             return None
@@ -164,7 +164,9 @@ class Walk:
             return None
         try:
             seen = entry.stat(follow_symlinks=False)
-            return self._found(level, name, path, seen, within)
+            if stat.S_ISREG(seen.st_mode):
+                return self._file(level, name, path, seen)
+            return self._other(level, name, path, seen, within)
         except FileNotFoundError:  # it was there for a moment
             return None
         except OSError as error:
@@ -184,13 +186,10 @@ class Walk:
             level.items.clear()
         return False
 
-    def _found(
+    def _other(
         self, level: _Level, name: str, path: str, seen: os.stat_result, within: Within
     ) -> Found | None:
-        kind = stat.S_IFMT(seen.st_mode)
-        if kind == stat.S_IFREG:
-            return self._file(level, name, path, seen)
-        bits, stamp = seen.st_mode & _BITS, stamp_of(seen)
+        kind, bits, stamp = stat.S_IFMT(seen.st_mode), seen.st_mode & _BITS, stamp_of(seen)
         if kind == stat.S_IFDIR:
             if not self._may_enter(level, name, path, seen, within):
                 return None

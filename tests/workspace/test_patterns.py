@@ -76,6 +76,7 @@ def taken_by_git(root: Path, lines: list[str], place: Path) -> set[str]:
 @example(["**/a/**/b/**/ab"])
 @example(["a[!x]b"])
 @example(["a/"])
+@example(["a/**/"])
 @settings(
     max_examples=60, deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
@@ -91,7 +92,7 @@ def test_they_take_what_git_takes(tree: Path, lines: list[str]) -> None:
 
 def verdict(lines: list[str], path: str, *, folder: bool = False) -> bool | None:
     rules = [found for line in lines if (found := rule(line)) is not None]
-    return Patterns.of(rules).verdict(path, path.rpartition("/")[2], folder=folder)
+    return Patterns(rules).verdict(path, path.rpartition("/")[2], folder)
 
 
 @pytest.mark.parametrize("line", ["foo", "*", "f*", "/foo", "?oo", "*o"])
