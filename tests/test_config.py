@@ -136,7 +136,8 @@ def test_every_key_can_be_set_by_its_variable(monkeypatch: pytest.MonkeyPatch) -
         "freshness.credentials": "env:A,aws:", "freshness.model": "m", "freshness.prompt_file": "/p",
         "freshness.tools_file": "/t", "run.profile": "async", "run.floor": "1s", "run.floor_calls": "3",
         "run.ring": "9", "run.patience": "2s", "run.queue": "4", "run.spool": "/s",
-        "run.spool_limit": "1MiB", "retention.sweeper": "true", "retention.intermediate": "9d",
+        "run.spool_limit": "1MiB", "run.full_every": "9", "retention.sweeper": "true",
+        "retention.intermediate": "9d",
         "retention.success": "31d", "retention.failure": "181d", "retention.live": "181d",
         "retention.record": "401d", "sweep.sources": '[{"kind": "codex"}]', "sweep.idle": "1h",
         "sweep.every": "1m", "sweep.parallel": "4", "sweep.state": "/s", "sweep.log": "/l",
@@ -228,7 +229,7 @@ CODEX = "[[sweep.sources]]\nkind = 'codex'\n"
         ("[sweep]\nparallel = 65\n", "sweep.parallel: must be at most 64", "documentation"),
         ("[keys]\nkms = 1\n", "keys.kms: must be a list, not 1", "documentation"),
         ("[store]\ntimeout = true\n", "store.timeout: 'true' is not a length", "documentation"),
-        ("[run]\nzzz = 1\n", "there is no key 'run.zzz'", "[run] has floor, floor_calls, patience,"),
+        ("[run]\nzzz = 1\n", "there is no key 'run.zzz'", "[run] has floor, floor_calls, full_every,"),
         (
             CODEX + "[[sweep.sources]]\n",
             "sweep.sources[2].kind: is missing, and must be given",

@@ -12,7 +12,6 @@ from archiver.errors import ArchiveFormatError
 from archiver.model import Checkpoint, Transcript, TranscriptPart
 from archiver.model.manifest import Manifest, ManifestMember
 
-ELSEWHERE = "bundles/run/00000001-0123456789abcdef.tar.zst.age"
 FILES = {
     "checkpoint.json": b"{}",
     "transcript/0001.jsonl": b'{"a":1}\n',
@@ -22,7 +21,7 @@ FILES = {
 }
 
 
-def manifest(elsewhere: str = "") -> Manifest:
+def manifest() -> Manifest:
     return Manifest(
         run="run",
         seq=1,
@@ -34,7 +33,6 @@ def manifest(elsewhere: str = "") -> Manifest:
                 mode=0o644,
                 size=len(data),
                 sha256="0" * 64,
-                bundle=ELSEWHERE if path == elsewhere else None,
             )
             for path, data in FILES.items()
         ),
@@ -45,9 +43,7 @@ def transcript(*parts: tuple[str, ...]) -> Transcript:
     return Transcript(parts=tuple(TranscriptPart(name="a", segments=segments) for segments in parts))
 
 
-def filled(
-    folder: Path, first: Transcript, full: Transcript | None = None, elsewhere: str = ""
-) -> Checkpoint:
+def filled(folder: Path, first: Transcript, full: Transcript | None = None) -> Checkpoint:
     for path, data in FILES.items():
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_bytes(data)
@@ -55,7 +51,7 @@ def filled(
     checkpoint = Checkpoint(
         run_id="run", task_id="run", created_at=now, checkpoint_at=now, transcript=first, full_transcript=full
     )
-    return members.with_items(checkpoint, folder, manifest(elsewhere))
+    return members.with_items(checkpoint, folder, manifest())
 
 
 def test_segments_become_items(tmp_path: Path) -> None:
@@ -89,12 +85,6 @@ def test_a_segment_is_named_once(
 ) -> None:
     with pytest.raises(ArchiveFormatError, match="twice"):
         filled(tmp_path, transcript(*first), transcript(*full))
-
-
-def test_members_of_earlier_bundles_need_a_newer_release(tmp_path: Path) -> None:
-    with pytest.raises(ArchiveFormatError, match=r"transcript/0001\.jsonl .* earlier") as caught:
-        filled(tmp_path, transcript(("transcript/0001.jsonl",)), elsewhere="transcript/0001.jsonl")
-    assert "newer release" in (caught.value.remedy or "")
 
 
 @pytest.mark.parametrize("name", ["checkpoint.json", "effects.jsonl", "evidence.jsonl"])

@@ -77,9 +77,9 @@ def test_what_gave_up_its_bundle_is_no_base(setup: Setup, tmp_path: Path) -> Non
     probe.save(deliver=False)
     size = probe.spool.entries()[0].size
     assert probe.deliver()
-    one = Growing(with_run(setup, spool_limit=2 * size), resumed=probe, each=400)
+    one = Growing(with_run(setup, spool_limit=3 * size), resumed=probe, each=200)
     one.save()
-    for _ in range(7):
+    for _ in range(9):
         one.save(deliver=False)
     assert one.deliver()
     one.save()
