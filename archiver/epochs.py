@@ -78,8 +78,6 @@ class Epochs:
         self._all: dict[str, Held] = {}
         """The table of the base."""
         self._counts: Counter[int] = Counter()
-        self._bar = 0
-        """Nothing of an epoch that began before this number is a base any more."""
 
     def choose(self, terms: Terms, outcome: Outcome, now: datetime) -> Based | Reason:
         """What the next bundle is to be based on, or why it is to be full."""
@@ -117,7 +115,7 @@ class Epochs:
     def acknowledged(self, seq: int, name: str) -> None:
         """The store has the record of that number, which commits its bundle under this name."""
         made = self._waiting.pop(seq, None)
-        if made is None or made.epoch < self._bar:
+        if made is None:
             return
         before = self._newest
         if before is not None and (made.epoch, seq) <= (before.epoch, before.seq):
@@ -129,7 +127,6 @@ class Epochs:
 
     def _end(self, seq: int) -> None:
         """What comes next is not based on anything before."""
-        self._bar = seq
         self._newest = self._base = None
         self._waiting = {number: one for number, one in self._waiting.items() if one.epoch >= seq}
 
