@@ -88,7 +88,22 @@ def called(transcript: Transcript) -> list[list[str]]:
     ]
 
 
-@pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(SHARED)) for path in FILES])
+def _few(paths: list[Path]) -> set[Path]:
+    """The three smallest files of each folder: those that every run of the tests takes there and back."""
+    found: dict[Path, list[Path]] = {}
+    for path in sorted(paths, key=lambda path: path.stat().st_size):
+        found.setdefault(path.parent, []).append(path)
+    return {path for some in found.values() for path in some[:3]}
+
+
+FEW = _few(FILES)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path if path in FEW else pytest.param(path, marks=pytest.mark.soak) for path in FILES],
+    ids=[str(path.relative_to(SHARED)) for path in FILES],
+)
 def test_it_comes_back(path: Path, setup: Setup, tmp_path: Path) -> None:
     done, restored = there_and_back(path, setup, tmp_path / "out")
     transcript = restored.checkpoint.transcript

@@ -178,7 +178,10 @@ def test_a_session_that_is_written_to_is_read_as_far_as_it_goes(tmp_path: Path) 
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells no peak of memory")
-@pytest.mark.parametrize("shape", ["lines", "one line", "zeros"])
+@pytest.mark.parametrize(
+    "shape",
+    ["lines", *(pytest.param(shape, marks=pytest.mark.soak) for shape in ("one line", "zeros"))],
+)
 def test_memory_is_bounded(tmp_path: Path, shape: str, home: Path) -> None:
     path = tmp_path / "huge"
     with path.open("wb") as file:

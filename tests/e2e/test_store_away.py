@@ -164,7 +164,7 @@ def test_an_agent_starts_without_the_store_and_the_next_run_delivers(
     check(line.setup(), expected, tmp_path)
 
 
-@pytest.mark.parametrize("again", ["away", "back"])
+@pytest.mark.parametrize("again", [pytest.param("away", marks=pytest.mark.soak), "back"])
 def test_an_agent_is_killed_without_the_store(
     line: Line, again: str, expected: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -33,7 +33,11 @@ else:
     [
         ("up", Fault("hang", path="partNumber", times=None)),
         ("down", Fault("hang response", path=NAME, after=1000, times=None)),
-        ("down", Fault("hang response", path=NAME, after=1000, times=None, skip=1)),
+        pytest.param(
+            "down",
+            Fault("hang response", path=NAME, after=1000, times=None, skip=1),
+            marks=pytest.mark.soak,
+        ),
     ],
     ids=["up", "down", "down in the middle"],
 )

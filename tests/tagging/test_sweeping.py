@@ -177,7 +177,14 @@ def test_the_memory_is_private_and_its_loss_costs_time_alone(
     assert swept(setup, memory) == []
 
 
-@pytest.mark.parametrize("damage", ["text", "middle", "table", "version", "folder"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "text",
+        "version",
+        *(pytest.param(one, marks=pytest.mark.soak) for one in ("middle", "table", "folder")),
+    ],
+)
 def test_a_damaged_memory_is_put_aside(setup: Setup, runs: list[str], memory: Path, damage: str) -> None:
     swept(setup, memory)
     file = memory / f"{setup.store_id}.sqlite"
