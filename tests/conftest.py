@@ -18,6 +18,8 @@ from servers.seaweed import Seaweed
 
 from archiver.redact import Redactor, new_key
 
+pytest.register_assert_rewrite("workspace.git_saving")  # its assertions are explained as those of tests are
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest, so that other processes go on meanwhile."""
