@@ -27,6 +27,7 @@ from archiver.model.workspace import (
 )
 from archiver.redact import Redactor
 from archiver.redact.carried import Carried
+from archiver.redact.later import Mark
 from archiver.redact.objects import ScannedObjects
 from archiver.scratch import Scratch
 from archiver.workspace.captured import capture_folder
@@ -62,6 +63,7 @@ class WorkspaceIn:
         self._capture: Capture
         self._found: list[Found] = []
         self._apart: Sequence[Path] = ()
+        self._mark: Mark
 
     @classmethod
     def begin(
@@ -83,6 +85,7 @@ class WorkspaceIn:
         self._carrier = redactor.carried(scratch, credentials="redact" if keep_credentials else "leave-out")
         self._apart = apart
         self._look()
+        self._mark = redactor.mark()
         for found in self._found:
             if found.entry.type == "file" and self._carrier.is_secret(found.entry.path):
                 self._learn(found)
@@ -101,6 +104,7 @@ class WorkspaceIn:
                 contents, others = self._contents()
         git, staged = self._git()
         entries = sorted((*others, *_entries(contents)), key=lambda one: path_bytes(one.path))
+        entries = self._without_late_names(entries)
         for skipped in self._capture.skipped:
             self._leave_out(skipped)
         objects = {one.sha256: _object(one) for one in (*(each.carried for each in contents), *staged)}
@@ -165,6 +169,19 @@ class WorkspaceIn:
     def _without_content(self, entry: TreeEntry) -> TreeEntry:
         return entry if entry.target is None else replace(entry, target=self._carrier.target(entry.target))
 
+    def _without_late_names(self, entries: list[TreeEntry]) -> list[TreeEntry]:
+        """Without names that hold what only a later file told to be secret: a tree is in their order."""
+        known, mark = self._redactor, self._mark
+        if not known.grew_since(mark) or not known.search_again(map(_names, entries), mark):
+            return entries
+        kept = []
+        for entry in entries:
+            if known.search_again((_names(entry),), mark):
+                self._leave_out(Skipped(known.text(entry.path), "its name holds a credential"))
+            else:
+                kept.append(entry)
+        return kept
+
     def _git(self) -> tuple[GitDocument | None, list[Carried]]:
         """The state of git, and the contents that its index alone has."""
         capture = self._capture
@@ -211,7 +228,8 @@ class WorkspaceIn:
         )
 
     def _leave_out(self, skipped: Skipped) -> None:
-        self._carrier.leave_out(skipped.path, skipped.reason)
+        text = self._redactor.text  # what the file system says of a name may repeat it
+        self._carrier.leave_out(text(skipped.path), text(skipped.reason))
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +253,10 @@ def _readable(blocks: Iterator[bytes], found: Found) -> Callable[[], Iterator[by
 
 def _held(data: bytes) -> Iterator[bytes]:
     return iter((data,))
+
+
+def _names(entry: TreeEntry) -> bytes:
+    return path_bytes(f"{entry.path}\0{entry.target or ''}\0")
 
 
 def _object(carried: Carried) -> Member:

@@ -105,6 +105,22 @@ def test_no_secret_of_a_workspace_is_carried(setup: Setup, note: Path, folder: P
     assert "put them back by hand" in (tmp_path / "out" / "REPORT.md").read_text()
 
 
+def test_a_name_that_a_later_file_tells_to_be_secret_is_not_carried(
+    setup: Setup, note: Path, folder: Path, tmp_path: Path
+) -> None:
+    value = secrets.token_hex(10) + "Zq7"
+    (folder / f"a-{value}").mkdir()
+    (folder / f"a-{value}" / "inside.txt").write_text("text\n")
+    (folder / "to").symlink_to(f"a-{value}")
+    (folder / "z.ini").write_text(f'password = "{value}"\n')
+    save(setup, note, folder)
+    unpacked = opened(setup, tmp_path)
+    assert value.encode() not in b"".join(one.read_bytes() for one in unpacked.rglob("*") if one.is_file())
+    out = back(setup, tmp_path / "out")
+    assert "[REDACTED:" in (out / "z.ini").read_text()
+    assert sorted(path.name for path in out.iterdir()) == ["a.txt", "away", "link", "src", "z.ini"]
+
+
 def test_a_git_work_tree_comes_back_with_its_index_and_commits(
     setup: Setup, note: Path, tmp_path: Path
 ) -> None:
