@@ -11,6 +11,7 @@ from moto import mock_aws
 from archiver.aws.door import client
 from archiver.aws.options import AwsOptions
 from archiver.doctor import Check, examine
+from archiver.setup import fencing
 
 from .conftest import Settle
 
@@ -23,6 +24,7 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "anything")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setattr(fencing, "RACERS", 1)  # the imitation lets several creators of one moment win
     with mock_aws():
         made = client("s3", AwsOptions(region=REGION))
         made.create_bucket(Bucket="bucket", CreateBucketConfiguration={"LocationConstraint": REGION})

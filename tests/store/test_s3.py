@@ -39,7 +39,12 @@ class TestSeaweed(S3Contract):
 
 
 class TestMoto(S3Contract):
-    """On moto in this process: fast, but it believes every checksum and every signature."""
+    """On moto in this process: fast, but it believes every checksum and every signature.
+
+    Creators of one moment do not race here: it looks whether a name is free, and then takes it.
+    """
+
+    test_one_of_many_creators_wins = None
 
     @pytest.fixture
     def fresh(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], ObjectStore]]:
