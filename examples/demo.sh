@@ -30,9 +30,11 @@ echo "def parse(path): ..." > workspace/prices/parser.py
 git init -q -b fix-prices workspace
 git_quiet add . && git_quiet commit -q -m "Parse thousands separators"
 session=$(ls "$here"/sample-run/*.jsonl)
+# The run was three hours ago, whatever day that was.
+then=$(date -u -d "3 hours ago" +%Y-%m-%dT%H 2> /dev/null || date -u -v-3H +%Y-%m-%dT%H)
 # The credential is made here: nothing that looks like one stands in this repository.
 credential="ghp_$(LC_ALL=C tr -dc 'A-Za-z0-9' < /dev/urandom | head -c 36)"
-sed -e "s#/home/dev/price-feed#$work/workspace#g" -e "s#{{credential}}#$credential#g" -e "s#2026-03-02#$(date -u +%Y-%m-%d)#g" \
+sed -e "s#/home/dev/price-feed#$work/workspace#g" -e "s#{{credential}}#$credential#g" -e "s#2026-03-02T10#$then#g" \
     "$session" > "$(basename "$session")"
 echo "$(basename "$session"): $(wc -l < "$(basename "$session")") lines"
 
