@@ -322,7 +322,8 @@ def test_a_bundle_that_nobody_signed_is_not_even_opened(
     def opened(*_: object, **__: object) -> None:
         raise AssertionError("unpacked")
 
-    monkeypatch.setattr("archiver.bundles.pack.unpack", opened)
+    for name in ("unpack", "unpack_parts", "read_first", "read_manifest"):
+        monkeypatch.setattr(f"archiver.pack.{name}", opened)
     assert isinstance(restore_fails(setup, tmp_path / "out"), DigestMismatchError)
 
 
