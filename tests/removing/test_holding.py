@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -197,3 +199,47 @@ def test_a_rekey_takes_none_of_these_notes_for_one_of_its_own(setup: Setup, note
     said = sorted(one.note for one in findings if one.ok)
     assert sum("signed a rekey of 4 objects: new keys" in one for one in said) == 1
     assert sum("on hold since" in one for one in said) == 1
+
+
+Away = Callable[[str, Setup], object]
+
+
+@pytest.mark.parametrize("away", [remove, erase])
+def test_a_hold_that_was_signed_before_the_note_of_a_removal_stops_it(
+    setup: Setup, note: Path, away: Away, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tags are not there yet: the second look, after the own note, sees what the first could not."""
+    save(setup, note)
+    before = there(setup, RUN, "bundle", "record")
+    put = noting.put_note
+
+    def late(*who: Any, **words: Any) -> Any:
+        put(*who[:3], "hold", reason="a court", last=1)
+        return put(*who, **words)
+
+    monkeypatch.setattr(noting, "put_note", late)
+    with pytest.raises(RunHeldError, match="a court"):
+        away(RUN, setup)
+    assert there(setup, RUN, "bundle", "record") == before
+
+
+@pytest.mark.parametrize("away", [remove, erase])
+def test_what_gets_the_tag_of_a_hold_while_others_go_stays(
+    setup: Setup, note: Path, away: Callable[..., object]
+) -> None:
+    for outcome in ("running", "running", "succeeded"):
+        save(setup, note, outcome=outcome)
+    bundles = there(setup, RUN, "bundle")
+    tagged = []
+
+    def tick() -> None:
+        if not tagged:
+            tagged.extend(name for name in bundles if name in there(setup, RUN, "bundle"))
+            for name in tagged:
+                setup.store.retag(name, "hold")
+
+    with pytest.raises(RunHeldError):
+        away(RUN, setup, tick=tick)
+    assert tagged == bundles[:2]  # the newest goes first: nothing outlives what it needs
+    assert there(setup, RUN, "bundle") == tagged
+    assert len(there(setup, RUN, "record")) == 3
