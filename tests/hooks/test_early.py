@@ -26,6 +26,22 @@ class Broken:
 sys.meta_path.insert(0, Broken())
 sys.exit(calling.call([]))
 """
+DETACHED = """
+import json, os, sys
+from archiver.hooks import calling
+if not calling._detached():
+    try:
+        os.fstat(int(sys.argv[2]))
+        kept = True
+    except OSError:
+        kept = False
+    inputs = [os.readlink(f"/proc/self/fd/{number}") for number in (0, 1, 2)]
+    said = {"session": os.getsid(0), "folder": os.getcwd(), "kept": kept, "inputs": inputs}
+    said["nice"] = os.nice(0)
+    with open(sys.argv[1] + ".new", "w") as file:
+        json.dump(said, file)
+    os.rename(sys.argv[1] + ".new", sys.argv[1])
+"""
 WAITS = """
 import sys
 from archiver.hooks import calling, early
@@ -116,3 +132,26 @@ def test_a_torn_line_costs_no_other_one(home: Path) -> None:
     log.write("Stop", "s", "failed", number=2)
     assert [line["number"] for line in log.tail()] == [1, 2]
     assert json.loads(log.place().read_bytes().splitlines()[-1])["number"] == 2
+
+
+def test_what_goes_on_has_nothing_of_the_harness(tmp_path: Path) -> None:
+    """No terminal, no folder, no open file: a harness that waits for these to be let go can end."""
+    said = tmp_path / "said.json"
+    reading, writing = os.pipe()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", DETACHED, str(said), str(writing)], cwd=tmp_path, pass_fds=(writing,)
+        )
+    finally:
+        os.close(writing)
+    assert done.returncode == 0
+    until = time.monotonic() + 30
+    while not said.exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    found = json.loads(said.read_text())
+    os.close(reading)
+    assert found["session"] != os.getsid(0)
+    assert found["folder"] == "/"
+    assert not found["kept"]
+    assert found["inputs"] == [os.devnull] * 3
+    assert found["nice"] > os.nice(0)
