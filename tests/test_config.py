@@ -141,6 +141,9 @@ def test_every_key_can_be_set_by_its_variable(monkeypatch: pytest.MonkeyPatch) -
         "retention.success": "31d", "retention.failure": "181d", "retention.live": "181d",
         "retention.record": "401d", "sweep.sources": '[{"kind": "codex"}]', "sweep.idle": "1h",
         "sweep.every": "1m", "sweep.parallel": "4", "sweep.state": "/s", "sweep.log": "/l",
+        "workspace.capture": "true", "workspace.ignore": "*.log,tmp/", "workspace.include": "!keep/",
+        "workspace.defaults": "false", "workspace.credential_files": "redact", "workspace.file": "1MiB",
+        "workspace.entries": "10", "workspace.total": "2MiB", "workspace.git_timeout": "5s",
     }  # fmt: skip
     assert {".".join(key) for key, _ in leaves()} == values.keys()
     plain = Settings().model_dump()
