@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from archiver import (
     __version__,
@@ -21,25 +21,16 @@ from archiver import (
     describe,
     freshness,
     layout,
-    members,
     position,
     records,
+    reducing,
     retention,
     tagging,
     telemetry,
 )
-from archiver.compact import (
-    Compacted,
-    CompactOptions,
-    CompactReport,
-    Marks,
-    Summarise,
-    SummaryFacts,
-    compact,
-    fit,
-)
+from archiver.compact import CompactOptions, CompactReport, Marks, Summarise, compact
 from archiver.describe import Given
-from archiver.epochs import Based, Reason, Terms, pays
+from archiver.epochs import Based, Reason, Terms
 from archiver.errors import (
     AlreadyExistsError,
     LimitExceededError,
@@ -48,7 +39,7 @@ from archiver.errors import (
     StoreDeniedError,
     UsageError,
 )
-from archiver.model import Checkpoint, Member, Outcome, Receipt, Record, Sizes, SourceRef, Transcript
+from archiver.model import Checkpoint, Outcome, Receipt, Record, Sizes, SourceRef, Transcript
 from archiver.position import Position
 from archiver.progress import Progress, Silent
 from archiver.record_of import record_of
@@ -279,18 +270,12 @@ def prepare(
             tree = workspace.members() if workspace is not None else ()
             reached = setup.seal_to(found.run, checkpoint.value.task_id, "bundle")
             terms = Terms.of(redactor.receipt(), reached.fingerprints)
-            made = partial(
-                _made,
-                tree,
-                compact,
-                checkpoint,
-                watch.outlines,
-                compaction,
-                scratch,
-                summarise=_once(redacted_summary(options.summarise, redactor)),
-            )
-            compacted, based = _based(made, choose(terms, checkpoint.value.outcome))
-            compacted = _fitted(compacted, options, setup, redactor, scratch)
+            summarise = reducing.once(redacted_summary(options.summarise, redactor))
+            made = partial(compact, checkpoint, watch.outlines, compaction, scratch, summarise=summarise)
+            based = choose(terms, checkpoint.value.outcome)
+            compacted, based = reducing.reduced(lambda marks: made(marks=marks), tree, based)
+            limits = setup.settings.limits
+            compacted = reducing.fitted(compacted, limits, redactor, scratch, full=options.full)
         _check_ids(compacted.checkpoint.value, found)
         with telemetry.span("archiver.save.seal"):
             base = based.base if isinstance(based, Based) else None
@@ -329,42 +314,6 @@ def _workspace(source: Source, setup: Setup, redactor: Redactor, scratch: Scratc
         apart=describe.apart(setup),
         keep_credentials=settings.credential_files == "redact",
     )
-
-
-def _made(tree: tuple[Member, ...], stage: Callable[..., Compacted], *given: Any, **named: Any) -> Compacted:
-    """A compacted checkpoint, with the members of its workspace."""
-    made = stage(*given, **named)
-    return replace(made, members=made.members.derive(lambda found: (*found, *tree))) if tree else made
-
-
-def _based(made: Callable[..., Compacted], based: Based | Reason) -> tuple[Compacted, Based | Reason]:
-    """What is compacted, and what it is based on: nothing, where that would not be much smaller."""
-    if not isinstance(based, Based):
-        return made(marks=None), based
-    compacted = made(marks=based.marks)
-    if pays(_members(compacted), based.base.table):
-        return compacted, based
-    return made(marks=None), "size"
-
-
-def _members(compacted: Compacted) -> Iterator[Member]:
-    """What will be packed, but for the receipt, as it is before the last scan."""
-    yield from members.of_state(compacted.checkpoint.value)
-    yield from compacted.members.value
-
-
-def _once(summarise: Summarise | None) -> Summarise | None:
-    """A summary of the caller's, which may cost as much as a call of a model, asked for once."""
-    if summarise is None:
-        return None
-    made: list[str] = []
-
-    def summary(facts: SummaryFacts) -> str:
-        if not made:
-            made.append(summarise(facts))
-        return made[0]
-
-    return summary
 
 
 @telemetry.span("archiver.save.store")
@@ -470,22 +419,6 @@ def _compact_options(options: Options, setup: Setup) -> CompactOptions:
         keep_turns=configured.keep_turns if options.keep_turns is None else options.keep_turns,
         keep_full=configured.keep_full if options.keep_full is None else options.keep_full,
     )
-
-
-def _fitted(
-    compacted: Compacted, options: Options, setup: Setup, redactor: Redactor, scratch: Scratch
-) -> Compacted:
-    """No more than the limits have room for; the receipt names the rest."""
-
-    tree = sum(member.size for member in compacted.members.value if member.path.startswith("workspace/"))
-
-    def others(checkpoint: Checkpoint) -> int:
-        state = (*members.of_state(checkpoint), members.of_receipt(redactor.receipt()))
-        return tree + sum(member.size for member in state)
-
-    fitted = fit(compacted, setup.settings.limits, scratch, others=others, full=options.full)
-    redactor.note_cuts(fitted.cuts)
-    return fitted.compacted
 
 
 def _check_ids(checkpoint: Checkpoint, place: Position) -> None:
