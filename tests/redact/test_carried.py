@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import random
-import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -130,7 +129,7 @@ def test_a_value_told_by_a_later_file_is_replaced_in_an_earlier_one(
     redactor: Redactor, scratch: Scratch
 ) -> None:
     work = redactor.carried(scratch)
-    word = "q" + secrets.token_hex(10) + "Z"
+    word = expand("q{hex:20}Z", 5)
     texts = {
         "a.txt": f"the word is {word}\n".encode(),
         "a.json": json.dumps({"said": f"it is {word}"}, indent=1).encode(),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import secrets
 from typing import Any
 
 import pytest
@@ -87,7 +86,7 @@ def test_a_finding_in_what_was_not_carried_leaves_it_out(finder: Finder, scratch
 
 def test_what_became_known_later_is_searched_for(finder: Finder, scratch: Scratch) -> None:
     redactor = Redactor(finder, KEY, ())
-    word = "q" + secrets.token_hex(10) + "Z"
+    word = expand("q{hex:20}Z", 5)
     first = carried(redactor, scratch, "a.txt", f"so {word}\n".encode())
     packed = carried(redactor, scratch, "a.gz", gzip.compress(f"so {word}\n".encode()))
     clean = carried(redactor, scratch, "b.txt", b"text\n")
@@ -99,7 +98,7 @@ def test_what_became_known_later_is_searched_for(finder: Finder, scratch: Scratc
 
 def test_what_only_the_last_scan_finds_is_searched_for_in_all(finder: Finder, scratch: Scratch) -> None:
     redactor = Redactor(finder, KEY, ())
-    word = "q" + secrets.token_hex(10) + "Z"
+    word = expand("q{hex:20}Z", 5)
     first = carried(redactor, scratch, "a.txt", f"so {word}\n".encode())
     late = member("other.txt", f"API_TOKEN={word}\n".encode())
     kept = scan(redactor, scratch, first, late)
@@ -113,7 +112,7 @@ def tree_line(path: str, **fields: Any) -> bytes:
 
 def test_digests_and_ids_stay_while_paths_and_texts_are_scanned(finder: Finder, scratch: Scratch) -> None:
     sha, oid = expand("{hex:64}", 3), expand("{hex:40}", 4)
-    word = "q" + secrets.token_hex(10) + "Z"
+    word = expand("q{hex:20}Z", 5)
     odd = b"\xff\n".decode("utf-8", "surrogateescape")
     tree = b"".join(
         (
