@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
+# Tests begin hundreds of processes: where Python is told to keep nothing that it has compiled, each compiles it all.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test ready check unit wheel soak bench schemas format clean
 
 $(VENV)/.installed: pyproject.toml

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import secrets
 import shutil
@@ -24,6 +25,12 @@ pytest.register_assert_rewrite("workspace.git_saving")  # its assertions are exp
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest, so that other processes go on meanwhile."""
     items.sort(key=lambda item: not _is_of_one_application(item.nodeid))
+
+
+def pytest_collection_finish() -> None:
+    """What collecting has made stays: each full collection of garbage would go through all of it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

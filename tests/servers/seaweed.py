@@ -69,6 +69,7 @@ class Seaweed:
         self.credentials = {name: Credentials() for name in ACTIONS}
         self._size = (volume_mb, volumes)
         self._ports: list[int] = []
+        self._boto = boto3.session.Session()  # one for all clients: it reads the model of the service once
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -122,11 +123,11 @@ class Seaweed:
     def client(self, identity: str = "admin", *, endpoint: str | None = None, **settings: Any) -> Any:
         """A plain boto3 client of that identity; `endpoint` leads through a proxy."""
         keys = self.credentials[identity]
-        session = boto3.session.Session(
-            aws_access_key_id=keys.access_key, aws_secret_access_key=keys.secret_key, region_name=REGION
-        )
-        return session.client(
+        return self._boto.client(
             "s3",
+            region_name=REGION,
+            aws_access_key_id=keys.access_key,
+            aws_secret_access_key=keys.secret_key,
             endpoint_url=endpoint or self.endpoint,
             config=Config(s3={"addressing_style": "path"}, **settings),
         )
