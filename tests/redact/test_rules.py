@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections.abc import Sequence
 from importlib import resources
+from typing import TypeVar
 
 import pytest
 
@@ -17,6 +19,8 @@ from archiver.redact.rules import Rule
 from archiver.redact.scrub import Scrubber
 from tests.redact.support import expand, lines, readable
 
+T = TypeVar("T")
+
 RULES = rules.load().rules
 FORMATS = [(rule, form) for rule in RULES for form in rule.forms]
 NAMED = [(rule, form) for rule in RULES for form in rule.beside]
@@ -24,8 +28,17 @@ NEAR = [(rule, form) for rule in RULES if rule.near for form in rule.beside]
 CONTEXTS = ["{}", "see {} there", '"{}"', "X={}\n", "<{}>", "+{}", "a\n{}\nb", "({})", "'{}',", "\\n{}\\n"]
 
 
-def _identity(case: tuple[Rule, Form]) -> str:
-    return f"{case[0].id} {case[1].text}"
+AT_ONCE = 40
+"""Rules or forms that one test goes through: a test each would take longer to be begun than to be run."""
+
+
+def _batches(cases: Sequence[T]) -> list[Sequence[T]]:
+    return [cases[first : first + AT_ONCE] for first in range(0, len(cases), AT_ONCE)]
+
+
+def _identity(cases: Sequence[tuple[Rule, Form] | Rule]) -> str:
+    names = [case.id if isinstance(case, Rule) else case[0].id for case in (cases[0], cases[-1])]
+    return " to ".join(names)
 
 
 def _found(finder: Finder, text: str) -> list[tuple[str, str]]:
@@ -35,41 +48,42 @@ def _found(finder: Finder, text: str) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize("case", FORMATS, ids=_identity)
-def test_a_form_is_found_whole_in_every_context(case: tuple[Rule, Form], finder: Finder) -> None:
-    rule, form = case
-    rng = random.Random(rule.id + form.text)
-    for context in CONTEXTS:
-        value = form.sample(rng)
-        found = _found(finder, context.format(value))
-        assert any(value in text for _, text in found), (context, value, found)
-        kinds = {finder.rules.rules[finder.rules.index(name)].kind for name, text in found if value in text}
-        assert rule.kind in kinds or any(
-            finder.rules.rules[finder.rules.index(name)].specific for name, _ in found
-        )
+@pytest.mark.parametrize("cases", _batches(FORMATS), ids=_identity)
+def test_a_form_is_found_whole_in_every_context(cases: Sequence[tuple[Rule, Form]], finder: Finder) -> None:
+    def rule_of(name: str) -> Rule:
+        return finder.rules.rules[finder.rules.index(name)]
+
+    for rule, form in cases:
+        rng = random.Random(rule.id + form.text)
+        for context in CONTEXTS:
+            value = form.sample(rng)
+            found = _found(finder, context.format(value))
+            assert any(value in text for _, text in found), (rule.id, context, value, found)
+            kinds = {rule_of(name).kind for name, text in found if value in text}
+            assert rule.kind in kinds or any(rule_of(name).specific for name, _ in found), (rule.id, value)
 
 
-@pytest.mark.parametrize("case", FORMATS, ids=_identity)
-def test_a_form_is_not_found_inside_a_longer_run(case: tuple[Rule, Form], finder: Finder) -> None:
-    rule, form = case
-    first = form.parts[0]
-    if rule.id == "otpauth-secret" or (isinstance(first, Run) and first.low != first.high):
-        pytest.skip("what begins the form may stand anywhere")
-    value = form.sample(random.Random(rule.id))
-    found = _found(finder, f"Qx7{value}")
-    assert (rule.id, value) not in found
-    assert not any(name == rule.id and value in text for name, text in found)
+@pytest.mark.parametrize("cases", _batches(FORMATS), ids=_identity)
+def test_a_form_is_not_found_inside_a_longer_run(cases: Sequence[tuple[Rule, Form]], finder: Finder) -> None:
+    for rule, form in cases:
+        first = form.parts[0]
+        if rule.id == "otpauth-secret" or (isinstance(first, Run) and first.low != first.high):
+            continue  # what begins the form may stand anywhere
+        value = form.sample(random.Random(rule.id))
+        found = _found(finder, f"Qx7{value}")
+        assert (rule.id, value) not in found
+        assert not any(name == rule.id and value in text for name, text in found), (rule.id, value)
 
 
-@pytest.mark.parametrize("case", NAMED, ids=_identity)
-def test_a_named_form_counts_only_beside_its_name(case: tuple[Rule, Form], finder: Finder) -> None:
-    rule, form = case
-    value = form.sample(random.Random(rule.id + form.text))
-    for word in rule.named:
-        name = word if finder.rules.assigned.names.says(word) else f"{word}_token"
-        for text in (f"{name.upper()}={value}", f'{name}: "{value}"', json.dumps({name: value})):
-            assert any(value in found for _, found in _found(finder, text)), text
-    assert _found(finder, f"revision {value} was built") == []
+@pytest.mark.parametrize("cases", _batches(NAMED), ids=_identity)
+def test_a_named_form_counts_only_beside_its_name(cases: Sequence[tuple[Rule, Form]], finder: Finder) -> None:
+    for rule, form in cases:
+        value = form.sample(random.Random(rule.id + form.text))
+        for word in rule.named:
+            name = word if finder.rules.assigned.names.says(word) else f"{word}_token"
+            for text in (f"{name.upper()}={value}", f'{name}: "{value}"', json.dumps({name: value})):
+                assert any(value in found for _, found in _found(finder, text)), (rule.id, text)
+        assert _found(finder, f"revision {value} was built") == [], rule.id
 
 
 def _with_digits(form: Form, rng: random.Random) -> str:
@@ -85,9 +99,15 @@ def _with_digits(form: Form, rng: random.Random) -> str:
     return next((value for value in values if is_plausible(value.encode(), telling=False)), values[-1])
 
 
-@pytest.mark.parametrize("case", NEAR, ids=_identity)
-def test_a_near_form_counts_after_the_word_of_its_provider(case: tuple[Rule, Form], finder: Finder) -> None:
-    rule, form = case
+@pytest.mark.parametrize("cases", _batches(NEAR), ids=_identity)
+def test_a_near_form_counts_after_the_word_of_its_provider(
+    cases: Sequence[tuple[Rule, Form]], finder: Finder
+) -> None:
+    for rule, form in cases:
+        _demand_near(rule, form, finder)
+
+
+def _demand_near(rule: Rule, form: Form, finder: Finder) -> None:
     rng = random.Random(rule.id + form.text)
     for word in rule.near:
         value = _with_digits(form, rng)
@@ -102,8 +122,13 @@ def test_a_near_form_counts_after_the_word_of_its_provider(case: tuple[Rule, For
             assert any(value in found for _, found in _found(finder, text)), text
 
 
-@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.match], ids=lambda rule: rule.id)
-def test_examples_that_must_match(rule: Rule, finder: Finder, scrubber: Scrubber) -> None:
+@pytest.mark.parametrize("cases", _batches([rule for rule in RULES if rule.match]), ids=_identity)
+def test_examples_that_must_match(cases: Sequence[Rule], finder: Finder, scrubber: Scrubber) -> None:
+    for rule in cases:
+        _demand_matches(rule, finder, scrubber)
+
+
+def _demand_matches(rule: Rule, finder: Finder, scrubber: Scrubber) -> None:
     names: set[str] = set()
     for template in rule.match:
         for seed in range(5):
@@ -116,12 +141,13 @@ def test_examples_that_must_match(rule: Rule, finder: Finder, scrubber: Scrubber
     assert rule.id in names
 
 
-@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.reject], ids=lambda rule: rule.id)
-def test_examples_that_must_not_match(rule: Rule, finder: Finder, scrubber: Scrubber) -> None:
-    for template in rule.reject:
-        for seed in range(5):
-            text = expand(template, seed)
-            assert rule.id not in {name for name, _ in _found(finder, text)}, text
+@pytest.mark.parametrize("cases", _batches([rule for rule in RULES if rule.reject]), ids=_identity)
+def test_examples_that_must_not_match(cases: Sequence[Rule], finder: Finder) -> None:
+    for rule in cases:
+        for template in rule.reject:
+            for seed in range(5):
+                text = expand(template, seed)
+                assert rule.id not in {name for name, _ in _found(finder, text)}, text
 
 
 def test_there_are_rules_for_many_providers() -> None:
