@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from archiver import audit, bundles, choosing, saved, target
 from archiver.errors import InputNotFoundError
 from archiver.model.record import Record
+from archiver.model.workspace import WORKSPACE
 from archiver.progress import Progress, Silent
 
 if TYPE_CHECKING:
@@ -118,6 +119,11 @@ def _fits(path: str, wanted: str) -> bool:
 
 
 def _near(manifest: Manifest, wanted: str) -> str:
+    if wanted.startswith(f"{target.WORKSPACE}/") and any(one.path == WORKSPACE for one in manifest.members):
+        return (
+            "files of a workspace lie in a bundle by their digests, not by their names: restore the run "
+            f"without --only, and take them out of its folder {target.WORKSPACE}"
+        )
     names = dict.fromkeys(
         name for member in manifest.members for name in (member.path, *_folders(member.path))
     )

@@ -17,14 +17,13 @@ from archiver.report_text import markdown
 from archiver.resuming import going_on
 from archiver.scratch import Scratch
 from archiver.shellwords import word
-from archiver.target import REPORT
+from archiver.target import REPORT, WORKSPACE
 from archiver.transcripts import nested
 from archiver.transcripts.native import write_native
 
 TRANSCRIPT = "transcript"
 ORIGINAL = "original"
 FULL = "full"
-WORKSPACE = "workspace"
 REPORT_TEXT = "REPORT.md"
 _DEPTH = 16
 """Components of a path below the transcript's folder."""
@@ -131,7 +130,7 @@ def _finished(
     folder = into.absolute() / TRANSCRIPT
     found = going_on(checkpoint, folder, paths)
     place = word(str(into.absolute() / WORKSPACE))
-    steps = (*found.steps, f"# its workspace, as it was saved: {place}") if laid_out else found.steps
+    steps = (f"# its workspace, as it was saved: {place}", *found.steps) if laid_out else found.steps
     changes: dict[str, Any] = {
         "folder": str(into),
         "next_steps": (*_FIRST, *steps) if report.undecided else steps,

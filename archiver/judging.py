@@ -177,7 +177,7 @@ def _warnings(chain: Chain, record: Record, lost: tuple[str, ...]) -> tuple[str,
             f"this is checkpoint {record.seq} of {chain.newest}; what came after it is not restored"
         )
     if record.left_out:
-        warnings.append(f"{record.left_out} members were left out because they could not be made safe")
+        warnings.append(f"members that could not be made safe and were left out: {record.left_out}")
     if record.cut:
         warnings.append(f"limits had no room for {record.cut} of its outputs, which are not here whole")
     return tuple(warnings)

@@ -17,8 +17,11 @@ from urllib.parse import unquote, urlsplit
 from archiver import jsonio, layout
 from archiver.errors import AlreadyExistsError, ArchiverError, InputNotFoundError, StoreFullError, UsageError
 from archiver.scratch import Scratch, fsync_folder
+from archiver.shellwords import word
 
 REPORT = "report.json"
+WORKSPACE = "workspace"
+"""Where a restore puts the workspace that was saved."""
 _LAST = (REPORT, layout.EXPORT)
 """What describes the rest of a folder."""
 _ELSEWHERE = "choose another folder with --into"
@@ -28,7 +31,7 @@ _WRITTEN = re.compile(
     r"transcript|original|full|artifacts|(effects|evidence)\.jsonl|(receipt|report|checkpoint)\.json"
     r"|REPORT\.md"
 )
-"""What a restore leaves in its folder."""
+"""What a restore leaves in its folder, but for the workspace: that may be replaced."""
 _MOUNTED = (errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM, errno.EROFS)
 """What renaming onto an empty folder says of a mount point, and of one in a folder that cannot be changed."""
 
@@ -89,8 +92,15 @@ def _entries(folder: Path) -> list[Path]:
 
 def _demand_restored(folder: Path, run: str) -> None:
     """Refuse to replace what no restore of the run left: work that somebody put beside it would be lost."""
-    strange = [path.name for path in _entries(folder) if not _WRITTEN.fullmatch(path.name)]
+    names = [path.name for path in _entries(folder)]
+    strange = [name for name in names if name != WORKSPACE and not _WRITTEN.fullmatch(name)]
     if not strange and _run_restored_in(folder) == run:
+        if WORKSPACE in names:
+            raise AlreadyExistsError(
+                f"{folder} holds the {WORKSPACE} that an earlier restore made, in which somebody may have "
+                "worked since, so it is not replaced",
+                remedy=f"{_ELSEWHERE}, or take {word(str(folder / WORKSPACE))} out of it first",
+            )
         return
     why = f"it holds {strange[0]!r}" if strange else f"its {REPORT} is not that of a restore of this run"
     raise AlreadyExistsError(

@@ -17,7 +17,8 @@ from workspace.git_saving import git, state_of, tree_of
 
 from archiver import archive, restore
 from archiver.archive import Given, Options, Source
-from archiver.errors import InputNotFoundError
+from archiver.errors import AlreadyExistsError, InputNotFoundError
+from archiver.extracting import extract
 from archiver.progress import Silent
 from archiver.saved import fetch
 from archiver.setup import Setup
@@ -78,6 +79,36 @@ def test_a_folder_comes_back_as_it_was(setup: Setup, note: Path, folder: Path, t
     assert looks(back(setup, tmp_path / "out")) == before
     report = (tmp_path / "out" / "REPORT.md").read_text()
     assert "its workspace, as it was saved" in report
+
+
+def test_the_last_step_goes_on_with_the_run(setup: Setup, note: Path, folder: Path, tmp_path: Path) -> None:
+    save(setup, note, folder)
+    first, *_, last = restore.restore(RUN, setup, into=tmp_path / "out").report.next_steps
+    assert first.startswith("# its workspace, as it was saved: ")
+    assert not last.startswith("#")
+
+
+def test_force_replaces_no_workspace(setup: Setup, note: Path, folder: Path, tmp_path: Path) -> None:
+    """Somebody may have worked in it since; without it the folder is replaced as any other."""
+    save(setup, note, folder)
+    place = back(setup, tmp_path / "out")
+    (place / "mine.txt").write_text("hours of work\n")
+    with pytest.raises(AlreadyExistsError, match="somebody may have worked since") as caught:
+        restore.restore(RUN, setup, into=tmp_path / "out", force=True)
+    assert str(place) in (caught.value.remedy or "")
+    assert (place / "mine.txt").exists()
+    place.rename(tmp_path / "kept")
+    restore.restore(RUN, setup, into=tmp_path / "out", force=True)
+    assert looks(place) == looks(folder)
+
+
+def test_a_file_of_a_workspace_is_not_had_alone(
+    setup: Setup, note: Path, folder: Path, tmp_path: Path
+) -> None:
+    save(setup, note, folder)
+    with pytest.raises(InputNotFoundError, match=r"holds no 'workspace/src/run\.sh'") as caught:
+        extract(RUN, setup, ["workspace/src/run.sh"], into=tmp_path / "one")
+    assert "without --only" in (caught.value.remedy or "")
 
 
 def test_no_secret_of_a_workspace_is_carried(setup: Setup, note: Path, folder: Path, tmp_path: Path) -> None:
