@@ -56,7 +56,7 @@ def newest(chain: Chain, count: int) -> list[Record]:
     found = [link.record for link in chain.links if link.record.bundle is not None]
     if len(found) < count:
         raise UsageError(
-            f"run {chain.run} has {len(found)} checkpoints, and {count} are needed",
+            f"run {chain.run} has {len(found)} of the {count} checkpoints that are needed",
             remedy="wait until another one is saved",
         )
     return found[-count:]

@@ -37,6 +37,8 @@ FIELDS: Final = (
     "budget", "summary",
 )  # fmt: skip
 """Fields of a checkpoint that are compared as they are."""
+_TOLD_ELSEWHERE: Final = ("age", "approvals", "budget")
+"""Probes that hold nothing of the world: the time of a checkpoint, its questions, its budget and spend."""
 DIALECT: Final = "transcript.dialect"
 
 T = TypeVar("T", bound=Frozen)
@@ -176,7 +178,7 @@ def _environment(checkpoint: Checkpoint) -> dict[str, Any]:
         **{f"workspace.{name}": value for name, value in workspace.items()},
         **{f"workspace.git.{name}": value for name, value in git.items()},
         **found,
-        **{f"probes.{name}": value for name, value in probes.items()},
+        **{f"probes.{name}": value for name, value in probes.items() if name not in _TOLD_ELSEWHERE},
     }
 
 

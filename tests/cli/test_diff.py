@@ -147,7 +147,7 @@ def test_one_checkpoint_is_not_two(command: Command, home: Path) -> None:
     save(checkpoint("go on"))
     outcome = command("diff", RUN)
     assert outcome.code == 2
-    assert "has 1 checkpoints, and 2 are needed" in outcome.err
+    assert "has 1 of the 2 checkpoints that are needed" in outcome.err
     assert command("diff", RUN, 1).out == ""
 
 

@@ -186,3 +186,13 @@ def test_money_in_two_currencies_has_no_difference(one: float, other: float) -> 
     found = compare(side(checkpoint(spend=old)), side(checkpoint(spend=new), 2)).spend
     assert found is not None
     assert (found.cost, found.currency, found.currency_before) == (None, "USD", "EUR")
+
+
+def test_when_a_checkpoint_was_made_is_no_change_of_the_world() -> None:
+    """Each capture has the time, the questions and the spend in it, which are told elsewhere."""
+    told = {"age": {"at": "x"}, "approvals": {"pending": []}, "budget": {"spend": {"seconds": 1.0}}}
+    before = checkpoint(environment=Environment(probes={"platform": "linux"}))
+    after = checkpoint(environment=Environment(probes={"platform": "linux", **told}))
+    assert compare(side(before), side(after, 2)).environment == ()
+    moved = checkpoint(environment=Environment(probes={"platform": "mac"}))
+    assert [one.name for one in compare(side(before), side(moved, 2)).environment] == ["probes.platform"]
