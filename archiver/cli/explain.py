@@ -35,12 +35,12 @@ def backup(keys: Keys, config: Path | None = None) -> Iterator[str]:
         "Back up both key files now, offline or in a password manager: without the identity nothing that is "
         "saved can be opened, without the signing key no run can be continued."
     )
+    yield f"  cp -p {shlex.join(map(str, (keys.identity_file, keys.signing_file)))} /media/backup/"
     store, needs = ("--config FILE", f"{config}, ") if config else ("--store STORE", "")
     yield (
         f"Whoever restores on another machine needs {needs}the identity and {keys.writers_file} (public): "
         f"restore RUN {store} --identity FILE --writers FILE."
     )
-    yield f"  cp -p {shlex.join(map(str, (keys.identity_file, keys.signing_file)))} /media/backup/"
 
 
 def left(made: Initialised) -> Iterator[str]:

@@ -136,14 +136,19 @@ def open_for(
     identity: list[Path] | None = None,
     writers: Path | None = None,
     signing_key: Path | None = None,
+    *,
+    make: bool = True,
 ) -> Setup:
-    """The open store with its keys; what was made at first use is said on standard error."""
+    """The open store with its keys; what was made at first use is said on standard error.
+
+    Without `make` nothing is made, as a dry run needs it.
+    """
     from archiver.cli.audited import opened
     from archiver.cli.output import note, problem
     from archiver.setup import open_setup
 
     settings = settings_of(config, store, identity, writers, signing_key)
-    setup = open_setup(settings, need, interactive=interactive())
+    setup = open_setup(settings, need, interactive=interactive(), make=make)
     setup.session.flags = _flags(config_flag(config), store, identity, writers, signing_key)
     opened(setup)
     for warning in setup.warnings:

@@ -103,7 +103,7 @@ def sweep(
             _watch(opening, sources, options, stop, pause, as_json)
             return
         try:
-            report = _look(open_for("write", *opening), sources, options, stop, as_json)
+            report = _look(open_for("write", *opening, make=not dry_run), sources, options, stop, as_json)
         except SweepRunningError as error:
             if not if_free:
                 raise

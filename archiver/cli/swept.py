@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from archiver.cli import output
 from archiver.cli.text import counted, number, size
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 FEW = 5
 """Things of one kind that are said one by one."""
+_WORDS: Final = {"would-archive": "to archive", "waiting": "waits", "passed": "passed over"}
+"""What becomes of a run, where its name alone does not say it."""
 
 
 def summary(report: Report) -> None:
@@ -32,7 +34,10 @@ def summary(report: Report) -> None:
         output.table(columns, [_cells(one) for one in tallies], fold=("SOURCE",))
     else:
         output.line("No source has any run.")
-    _waiting(report)
+    if report.dry_run:
+        _each(report)
+    else:
+        _waiting(report)
     _stored(report)
     output.line(_total(report))
 
@@ -45,6 +50,15 @@ def _cells(tally: Tally) -> tuple[object, ...]:
     from archiver.sweep.report import COUNTS
 
     return (tally.source, *(getattr(tally, name) for name in COUNTS))
+
+
+def _each(report: Report) -> None:
+    """Of a dry run each run of which something would come or that waits; errors are said by themselves."""
+    for row in report.rows:
+        if row.what != "unchanged" and row.error is None:
+            outcome = f" as {row.outcome}" if row.outcome else ""
+            said = f"{row.run or row.key}{outcome}: {row.why}"
+            output.folded(f"  {_WORDS.get(row.what, row.what.replace('-', ' '))}: ", said)
 
 
 def _waiting(report: Report) -> None:

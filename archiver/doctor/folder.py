@@ -29,7 +29,7 @@ _FILES: Final = 2000
 def checks(settings: Settings, store: ObjectStore) -> Iterator[Check]:
     """Everything, in the order in which it builds on itself."""
     folder = Path(unquote(urlsplit(store.url).path))
-    first = _there(folder)
+    first = _there(folder, settings)
     yield first
     if first.verdict == "failure":
         return
@@ -46,7 +46,7 @@ def checks(settings: Settings, store: ObjectStore) -> Iterator[Check]:
     yield from objects.left_over(store)
 
 
-def _there(folder: Path) -> Check:
+def _there(folder: Path, settings: Settings) -> Check:
     name = "store"
     try:
         status = folder.stat()
@@ -54,7 +54,10 @@ def _there(folder: Path) -> Check:
         return failure(
             name,
             f"the folder {folder} cannot be looked at: {error.strerror}",
-            "mount it, or correct store.url; `archiver init` is for a place that never had a store",
+            "mount it, or correct store.url; where there never was a store, `archiver init FOLDER "
+            "--config FILE` makes one, and FILE, a new configuration"
+            if settings.store.url
+            else "no store is configured: run `archiver init`, or name the store in archiver.toml",
             StoreUnreachableError,
         )
     if not stat.S_ISDIR(status.st_mode):

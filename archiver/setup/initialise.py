@@ -103,7 +103,8 @@ def _look(store: ObjectStore, config: Path | None, settings: Settings) -> str | 
     if config is not None and exists(config):
         raise AlreadyExistsError(
             f"the configuration {config} exists already",
-            remedy="edit it, or write another one with --config",
+            remedy="edit it, or have another one written: `archiver init STORE --config FILE` makes STORE, "
+            "where it is not there yet, and FILE",
         )
     if not named and not nameless:
         contents.refuse_other_contents(store, settings)

@@ -173,17 +173,18 @@ def open_setup(
     *,
     interactive: bool = False,
     offline: bool = False,
+    make: bool = True,
     now: datetime | None = None,
 ) -> Setup:
     """The store, keys and writers of `settings`.
 
     `need="write"` at a terminal (`interactive`) makes the default store and the keys at first use; unattended
-    it never makes a key. With `offline` the store is not asked whether it is the one that the settings name,
-    if they have its id. Raises `ConfigError`, `KeyUnavailableError`, `InvalidKeyError`,
-    `ContextMismatchError` (another store than the configured id) and the store's errors.
+    it never makes a key, and without `make` nothing at all. With `offline` the store is not asked whether it
+    is the one that the settings name, if they have its id. Raises `ConfigError`, `KeyUnavailableError`,
+    `InvalidKeyError`, `ContextMismatchError` (another store than the configured id) and the store's errors.
     """
     made = None
-    if need == "write" and settings.store.url is None:
+    if make and need == "write" and settings.store.url is None:
         made = _first_use(settings, interactive, now or datetime.now(UTC))
     url = settings.store.url or default_store()
     store = open_store(url, options=store_options(settings))

@@ -81,7 +81,8 @@ def root_folder(root: Path) -> Iterator[int]:
         missing = isinstance(error, FileNotFoundError)
         raise StoreMissingError(
             f"the store's folder {root} {'does not exist' if missing else 'is not a folder'}",
-            remedy="mount it, or correct the address; `archiver init` is for a place that never had a store",
+            remedy="mount it, or correct the address; where there never was a store, `archiver init "
+            "FOLDER --config FILE` makes one, and FILE, a new configuration",
         ) from error
     except OSError as error:
         raise meaning(error, str(root)) from error
