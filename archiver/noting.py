@@ -102,7 +102,8 @@ def erased(run: str, one: Believed) -> RunErasedError:
     """The error of a run of which that is the tombstone."""
     return RunErasedError(
         f"run {run} was {words(one)}",
-        remedy="use another run id; what may still be in the store of it goes with another `archiver erase`",
+        remedy="nothing brings it back: a new run takes another id; what may still be in the store of this "
+        "one goes with another `archiver erase`",
     )
 
 

@@ -52,7 +52,7 @@ def restore(
             "--only",
             help="Write these members alone, verified, and fetch no more than they need: a path in the "
             "bundle, a folder of it, or a pattern in quotes (`*` also goes over `/`); repeatable. Nothing is "
-            "judged or claimed.",
+            "judged or claimed. Files of a workspace have no names there: restore the run to have them.",
             metavar="PATH",
         ),
     ] = None,
