@@ -50,10 +50,10 @@ def lay_out(unpacked: Path, into: Path, *, entries: int, repository: Path | None
     document = document_in(unpacked)
     if document is None:
         return None
-    seen = _Seen(read_tree([_tree(unpacked, path) for path in document.trees], limit=entries))
+    seen = _Seen(tree_of(document, unpacked, entries))
     if document.git is None:
         said = tuple(
-            f"{one_line(note.path)}: {note.reason}" for note in write_tree(seen, _plain(unpacked), into)
+            f"{one_line(note.path)}: {note.reason}" for note in write_tree(seen, content_of(unpacked), into)
         )
     else:
         commits = unpacked / COMMITS
@@ -85,14 +85,19 @@ class _Seen:
             yield entry
 
 
+def tree_of(document: WorkspaceDocument, unpacked: Path, entries: int) -> Iterator[TreeEntry]:
+    """The entries of the tree, from members that lie in `unpacked`; raises as `read_tree` does."""
+    return read_tree([_tree(unpacked, path) for path in document.trees], limit=entries)
+
+
 def _tree(unpacked: Path, path: str) -> Path:
     if not (unpacked / path).is_file():
         raise ArchiveFormatError(f"the bundle holds no {path}, which its workspace names")
     return unpacked / path
 
 
-def _plain(unpacked: Path) -> Callable[[str], Path]:
-    """Where a content lies; whoever writes it compares the digest."""
+def content_of(unpacked: Path) -> Callable[[str], Path]:
+    """Where a content lies, by its SHA-256; whoever writes it compares the digest."""
 
     def place(sha256: str) -> Path:
         found = unpacked / object_member(sha256)
@@ -105,7 +110,7 @@ def _plain(unpacked: Path) -> Callable[[str], Path]:
 
 def _verified(unpacked: Path) -> Callable[[str], Path]:
     """The same, compared here."""
-    plain, known = _plain(unpacked), set[str]()
+    plain, known = content_of(unpacked), set[str]()
 
     def place(sha256: str) -> Path:
         found = plain(sha256)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,11 +60,13 @@ def unpack(
     known: Iterable[Record],
     *,
     choose: Choose | None = None,
+    then: Sequence[Choose] = (),
 ) -> Fetched:
     """Unpack the bundle into the new private folder `into`, and prove that it is the one the record signed.
 
     `known` are verified records of the run, among them those of its bases. `choose` picks members: then only
-    as much is read as these need, by ranges where that pays.
+    as much is read as these need, by ranges where that pays. Each of `then` picks more, once
+    what was picked before it lies in `into`.
 
     The digest of the sealed payload is compared first: nothing of a bundle that nobody signed is opened, let
     alone unpacked. Of a part it is the tags of its chunks and the digests of its manifest and members. From
@@ -75,7 +77,7 @@ def unpack(
     bases = presence.bases_of(record, known)
     into.mkdir(mode=0o700)
     if bases or choose is not None:
-        return _Gathering(record, bases, setup, into, progress).gathered(choose)
+        return _Gathering(record, bases, setup, into, progress).gathered(choose, then)
     return _alone(record, setup, into, progress)
 
 
@@ -105,7 +107,7 @@ class _Gathering:
         store = setup.store
         self._workers = min(store.parallel, MOST_WORKERS) if isinstance(store, Remote) else FOLDER_WORKERS
 
-    def gathered(self, choose: Choose | None) -> Fetched:
+    def gathered(self, choose: Choose | None, then: Sequence[Choose]) -> Fetched:
         own = _alone(self._record, self._setup, self._into, self._progress) if choose is None else None
         records = self._bases if own is not None else (*self._bases, self._record)
         parts: list[Part] = []
@@ -116,6 +118,10 @@ class _Gathering:
             wanted = whole.taken if choose is None else _wanted(whole, choose)
             by, loud = self._noted(parts, own)
             self._unpack(list(zip(parts, wanted, strict=False)))
+            for one in then:
+                more = [paths - had for paths, had in zip(_wanted(whole, one), wanted, strict=True)]
+                self._unpack(list(zip(parts, more, strict=False)))
+                wanted = tuple(had | paths for paths, had in zip(more, wanted, strict=True))
         finally:
             for part in parts:
                 part.close()
@@ -164,7 +170,7 @@ class _Gathering:
             raise presence.needed(error, record, self._record) from error.__cause__
 
 
-def _wanted(whole: pack.Whole, choose: Choose) -> tuple[Collection[str], ...]:
+def _wanted(whole: pack.Whole, choose: Choose) -> tuple[frozenset[str], ...]:
     chosen = frozenset(choose(whole.manifest))
     return tuple(paths & chosen for paths in whole.taken)
 

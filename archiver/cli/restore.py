@@ -50,9 +50,9 @@ def restore(
         list[str] | None,
         typer.Option(
             "--only",
-            help="Write these members alone, verified, and fetch no more than they need: a path in the "
-            "bundle, a folder of it, or a pattern in quotes (`*` also goes over `/`); repeatable. Nothing is "
-            "judged or claimed. Files of a workspace have no names there: restore the run to have them.",
+            help="Write these files alone, verified, and fetch no more than they need: `workspace/` and a "
+            "path in the workspace that was saved, or the path of a member of the bundle; a folder, or a "
+            "pattern in quotes (`*` also goes over `/`); repeatable. Nothing is judged or claimed.",
             metavar="PATH",
         ),
     ] = None,
@@ -131,7 +131,8 @@ def restore(
     resolved = _resolved(resolve or [])
     _refuse_with_plan(plan, claim, force)
     if only:
-        _refuse_with_only(plan=plan, claim=claim, force=force, network=network, resolve=bool(resolved))
+        others = {"plan": plan, "claim": claim, "force": force, "network": network, "repo": repo is not None}
+        _refuse_with_only(**others, resolve=bool(resolved))
     if into is not None:
         into = absolute(into)
         lookup(into)
@@ -205,12 +206,11 @@ def _extract(
         return
     for warning in found.warnings:
         output.problem("warning", warning, None, style="1;33")
-    total = size(sum(member.size for member in found.files))
     output.facts(
         [
             ("run", found.record.run),
             ("checkpoint", found.record.seq),
-            ("written", f"{counted(len(found.files), 'file')}, {total}"),
+            ("written", f"{counted(found.count, 'file')}, {size(found.size)}"),
             ("folder", str(found.folder)),
         ]
     )
