@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Final
 from archiver import audit, bundles, choosing, members, saved, target
 from archiver.errors import InputNotFoundError, UsageError
 from archiver.model.record import Record
-from archiver.model.workspace import WORKSPACE, TreeEntry, WorkspaceDocument
+from archiver.model.workspace import TreeEntry, WorkspaceDocument
 from archiver.progress import Progress, Silent
 from archiver.workspace_out import document_in, tree_of
-from archiver.workspace_part import FOLDER, MAX_NEAR, PickedFiles, absent, fits, of_tree, pick
+from archiver.workspace_part import FOLDER, MAX_NEAR, PickedFiles, absent, fits, of_tree, pick, tree_members
 
 if TYPE_CHECKING:
     from archiver.model.manifest import Manifest, ManifestMember
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 MEMBER: Final = "bundle:"
 """Before the path of a member that could also be a file of the workspace."""
-_TREES: Final = "workspace/tree/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,17 +143,8 @@ class _Wanted:
     def first(self, manifest: Manifest) -> Collection[str]:
         """The members that are wanted, and those that the tree is read from."""
         self.files = picked(manifest, self._members, self._record)
-        if self._of_tree and not any(member.path == WORKSPACE for member in manifest.members):
-            raise InputNotFoundError(
-                f"checkpoint {self._record.seq} of run {self._record.run} carries no workspace",
-                remedy="`archiver archive --workspace DIR` saves one; of this checkpoint there is only what "
-                "`archiver show` says",
-            )
-        return {member.path for member in self.files}.union(
-            member.path
-            for member in manifest.members
-            if self._of_tree and (member.path == WORKSPACE or member.path.startswith(_TREES))
-        )
+        needed = tree_members(manifest, self._record) if self._of_tree else ()
+        return {member.path for member in self.files}.union(needed)
 
     def rest(self, manifest: Manifest) -> Collection[str]:
         """What was named of the workspace: contents, and members that have such a name.

@@ -17,7 +17,9 @@ from typing import Final
 from archiver.errors import InputNotFoundError
 from archiver.model import Receipt
 from archiver.model.git_document import GitDocument
-from archiver.model.workspace import TreeEntry, WorkspaceDocument, object_member
+from archiver.model.manifest import Manifest
+from archiver.model.record import Record
+from archiver.model.workspace import WORKSPACE, TreeEntry, WorkspaceDocument, object_member
 from archiver.safetext import one_line
 from archiver.workspace.git_overlay import check_name
 from archiver.workspace.writing import write_tree
@@ -25,6 +27,7 @@ from archiver.workspace_out import content_of
 
 FOLDER: Final = "workspace"
 _PREFIX: Final = f"{FOLDER}/"
+_TREES: Final = "workspace/tree/"
 MAX_NEAR: Final = 3
 """Names like the one that is not there, in an error."""
 _COMPARED: Final = 10_000
@@ -35,6 +38,17 @@ _GLOB: Final = frozenset("*?[")
 def of_tree(wanted: str) -> bool:
     """Whether a name is meant for the tree of the workspace: it is `workspace`, or lies in that."""
     return wanted == FOLDER or wanted.startswith(_PREFIX)
+
+
+def tree_members(manifest: Manifest, record: Record) -> set[str]:
+    """The members that the tree is read from; `InputNotFoundError` for a bundle without a workspace."""
+    if not any(member.path == WORKSPACE for member in manifest.members):
+        raise InputNotFoundError(
+            f"checkpoint {record.seq} of run {record.run} carries no workspace",
+            remedy="`archiver archive --workspace DIR` saves one",
+        )
+    found = (member.path for member in manifest.members if member.path.startswith(_TREES))
+    return {WORKSPACE, *found}
 
 
 def fits(path: str, wanted: str) -> bool:

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from archiver.model import Checkpoint, Note, Receipt, Record
 from archiver.model.audit import AuditEntry, AuditLine
-from archiver.model.difference import Difference
+from archiver.model.difference import Difference, FolderDifference
 from archiver.model.effect_entry import EffectEntry
 from archiver.model.export import Export
 from archiver.model.manifest import Manifest
@@ -27,6 +27,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "diff": Difference,
     "effect": EffectEntry,
     "export": Export,
+    "folder-diff": FolderDifference,
     "manifest": Manifest,
     "note": Note,
     "receipt": Receipt,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from archiver.comparing import Side
     from archiver.looking import Looked
     from archiver.model import Record
-    from archiver.model.difference import Difference
+    from archiver.model.difference import Difference, FolderDifference
     from archiver.setup import Setup
 
 
@@ -42,6 +43,15 @@ def diff(
             help="Number of the later one; else the newest.", metavar="B", min=1, show_default=False
         ),
     ] = None,
+    workspace: Annotated[
+        Path | None,
+        typer.Option(
+            "--workspace",
+            help="Compare the workspace of checkpoint A (else of the newest) with this folder instead. "
+            "Nothing in it is written, run, or followed out of it.",
+            metavar="DIR",
+        ),
+    ] = None,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="Exit with 1 if anything of the state changed.")
     ] = False,
@@ -58,6 +68,11 @@ def diff(
     said and called: that compaction has put stubs in place of older results is no change. Values of effects
     and results are not shown, only that they changed.
 
+    With `--workspace` the files of one checkpoint, and of git also HEAD, branch, index and operation, are
+    compared with a folder on disk. Only the list of files is fetched; they are compared by digest, kind,
+    mode and target of a link. What cannot be compared, such as a file with placeholders, is said and is no
+    change.
+
     Exits 0 whether or not anything changed, unless `--exit-code` asks for it.
 
     In a pipe each line has: part, sign (+ new, - gone, ~ changed), what, before, after.
@@ -66,16 +81,34 @@ def diff(
 
     from archiver import looking
     from archiver.cli import diff_text, output
+    from archiver.errors import UsageError
 
+    if workspace is not None and after is not None:
+        raise UsageError("--workspace compares one checkpoint with a folder", remedy="leave B out")
     setup = open_for("read", config, store, identity, writers)
     chain = looking.chain_of(run, setup, datetime.now(UTC))
-    found = _compared(_records(chain, before, after), chain, setup, as_json)
+    found: Difference | FolderDifference
+    if workspace is not None:
+        found = _beside(workspace, before, chain, setup, as_json)
+    else:
+        found = _compared(_records(chain, before, after), chain, setup, as_json)
     if as_json:
         output.document({**found.document(), "changed": not found.empty})
     else:
         diff_text.show(found)
     if exit_code and not found.empty:
         raise typer.Exit(1)
+
+
+def _beside(folder: Path, number: int | None, chain: Chain, setup: Setup, as_json: bool) -> FolderDifference:
+    from archiver import looking
+    from archiver.beside import beside
+    from archiver.cli.progress import shown
+    from archiver.config.paths import absolute
+
+    record = looking.newest(chain, 1)[0] if number is None else looking.numbered(chain, number)
+    with shown(as_json) as progress:
+        return beside(record, chain, setup, absolute(folder), progress, "diff")
 
 
 def _records(chain: Chain, before: int | None, after: int | None) -> tuple[Record, Record]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         Change,
         Difference,
         FileChanges,
+        FolderDifference,
         PartChange,
         Point,
         SpendChange,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 NEW: Final = "+"
 GONE: Final = "-"
 CHANGED: Final = "~"
+UNKNOWN: Final = "?"
 _COLUMNS: Final = ("PART", "", "WHAT", "BEFORE", "AFTER")
 _MOST: Final = 300
 """Characters of a value that a terminal is shown."""
@@ -27,8 +29,13 @@ _MOST: Final = 300
 Line = tuple[str, str, object, object, object]
 
 
-def show(found: Difference) -> None:
+def show(found: Difference | FolderDifference) -> None:
     """Print it: a table at a terminal, lines of five cells in a pipe."""
+    from archiver.model.difference import FolderDifference
+
+    if isinstance(found, FolderDifference):
+        _show_beside(found)
+        return
     rows = [(part, sign, _cell(what), _cell(old), _cell(new)) for part, sign, what, old, new in lines(found)]
     if output.tty():
         output.line(f"Run {found.run}: {_point(found.before)} → {_point(found.after)}.")
@@ -38,6 +45,33 @@ def show(found: Difference) -> None:
     if found.files is not None and found.files.base_before != found.files.base_after:
         text = "the files are differences to two commits: what was committed in between is not among them"
         output.problem("note", text, None, style="1;33")
+
+
+def _show_beside(found: FolderDifference) -> None:
+    rows = [(part, sign, _cell(what), _cell(old), _cell(new)) for part, sign, what, old, new in beside(found)]
+    if output.tty():
+        point = f"checkpoint {found.seq} of {output.when(found.checkpoint_at)}"
+        output.line(f"Run {found.run}: the workspace of {point} → {found.folder}.")
+        if found.empty:
+            output.line("Nothing that could be compared is another.")
+    output.table(_COLUMNS, rows, cut=("BEFORE", "AFTER"), fold=("WHAT",))
+
+
+def beside(found: FolderDifference) -> Iterator[Line]:
+    """What is otherwise in a folder, then what could not be compared, which has the sign `?`."""
+    for one in (*found.changes, *found.unknown):
+        sign = {"missing": GONE, "extra": NEW, "unknown": UNKNOWN}.get(one.kind, CHANGED)
+        part = one.kind if one.kind == "index" else "workspace" if one.path is None else "file"
+        if one.path is None:
+            yield part, sign, one.what, "", ""
+        else:
+            yield part, sign, one.path, "", one.what
+    for sign, more in (
+        (CHANGED, found.differing - len(found.changes)),
+        (UNKNOWN, found.not_compared - len(found.unknown)),
+    ):
+        if more:
+            yield "file", sign, f"{more} more", "", ""
 
 
 def lines(found: Difference) -> Iterator[Line]:

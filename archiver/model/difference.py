@@ -207,3 +207,37 @@ class Difference(Frozen):
         """Whether nothing of the state changed; sizes, numbers and times of saving do not count."""
         said = self.model_dump(exclude={"format", "run", "before", "after"})
         return not any(said.values())
+
+
+class FolderChange(Frozen):
+    """What is otherwise in a folder: `path` below it, absent where it is of the whole, and `what` in words.
+
+    `unknown` is what could not be compared.
+    """
+
+    kind: Literal["state", "index", "missing", "extra", "type", "content", "mode", "link", "unknown"]
+    path: FilePath = None
+    what: str
+
+
+class FolderDifference(Frozen):
+    """The workspace that a checkpoint carries, compared with a folder on disk."""
+
+    format: Literal[1] = DIFFERENCE_FORMAT
+    run: str
+    seq: int
+    checkpoint_at: Utc
+    folder: FilePath
+    workspace: Literal["folder", "git"]
+    """How it was captured."""
+    differing: Count = 0
+    changes: tuple[FolderChange, ...] = ()
+    """The first of these."""
+    not_compared: Count = 0
+    unknown: tuple[FolderChange, ...] = ()
+    """The first of those that could not be compared, which are no change."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing of what could be compared is another."""
+        return not self.differing

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from freshness.repos import Repo
 
-from archiver.workspace.git_difference import shows_difference
+from archiver.model.git_document import GitDocument
+from archiver.model.workspace import TreeEntry
+from archiver.workspace import git_difference as room
 
 from .git_saving import inside_of, save
+
+
+def git_difference(document: GitDocument, entries: Iterable[TreeEntry], folder: Path) -> list[str]:
+    return [one.said for one in room.git_difference(document, entries, folder)]
 
 
 @pytest.fixture
@@ -29,9 +36,9 @@ def repo(tmp_path: Path) -> Repo:
 def test_nothing_differs_from_the_same_state(repo: Repo, tmp_path: Path) -> None:
     saved = save(repo.folder, tmp_path / "saved")
     before = inside_of(repo.folder)
-    assert shows_difference(saved.document, saved.entries, repo.folder) == []
+    assert git_difference(saved.document, saved.entries, repo.folder) == []
     saved.write(tmp_path / "again")
-    assert shows_difference(saved.document, saved.entries, tmp_path / "again") == []
+    assert git_difference(saved.document, saved.entries, tmp_path / "again") == []
     assert inside_of(repo.folder) == before
 
 
@@ -47,7 +54,7 @@ def test_every_difference_has_a_line(repo: Repo, tmp_path: Path) -> None:
     repo.git("checkout", "-q", "-b", "other")
     repo.git("commit", "-q", "--allow-empty", "-m", "two")
     now = repo.git("rev-parse", "HEAD")
-    assert shows_difference(saved.document, saved.entries, repo.folder) == [
+    assert git_difference(saved.document, saved.entries, repo.folder) == [
         f"HEAD: {head} was captured, here it is {now}",
         "branch: main was captured, here it is other",
         "file.txt: has another content here",
@@ -63,11 +70,11 @@ def test_what_cannot_be_compared_is_said(repo: Repo, tmp_path: Path) -> None:
     entries = [replace(one, redacted=one.path == "new.txt") for one in saved.entries]
     other = Repo(tmp_path / "other")
     other.commit("changed")
-    lines = shows_difference(saved.document, entries, other.folder)
+    lines = git_difference(saved.document, entries, other.folder)
     assert f"commit {saved.document.base} is not here" in "\n".join(lines)
     assert "new.txt: was captured, is not here" in lines
     assert "new.txt: cannot be compared: credentials in it were replaced when it was captured" in (
-        shows_difference(saved.document, entries, repo.folder)
+        git_difference(saved.document, entries, repo.folder)
     )
 
 
@@ -78,9 +85,12 @@ def test_a_folder_without_git_is_compared_file_by_file(repo: Repo, tmp_path: Pat
     (plain / "file.txt").mkdir()
     (plain / "link").write_text("no link")
     (plain / "new.txt").write_text("new")
-    lines = shows_difference(saved.document, saved.entries, plain)
+    lines = git_difference(saved.document, saved.entries, plain)
     assert lines[0].startswith("only the captured files are compared: there is no git repository")
-    assert lines[1:] == ["file.txt: was captured, is not here", "link: is not the link that was captured"]
+    assert lines[1:] == [
+        "file.txt: is a folder here, a file was captured",
+        "link: is a file here, a link was captured",
+    ]
 
 
 def test_an_operation_in_progress_is_said(repo: Repo, tmp_path: Path) -> None:
@@ -93,5 +103,5 @@ def test_an_operation_in_progress_is_said(repo: Repo, tmp_path: Path) -> None:
     with pytest.raises(subprocess.CalledProcessError):
         repo.git("merge", "side")
     assert "in progress: nothing was captured, here it is merge" in (
-        shows_difference(saved.document, saved.entries, repo.folder)
+        git_difference(saved.document, saved.entries, repo.folder)
     )

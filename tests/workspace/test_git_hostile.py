@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from archiver.errors import ArchiveFormatError, ArchiverError, InputNotFoundError
 from archiver.model.git_document import GitDocument, Remote, StagedEntry, StateFile
 from archiver.model.workspace import TreeEntry
-from archiver.workspace.git_difference import shows_difference
+from archiver.workspace.git_difference import git_difference
 from archiver.workspace.git_writing import write_git
 
 from .git_saving import git, inside_of, save, tree_of
@@ -47,7 +47,7 @@ def test_a_hostile_repository_starts_nothing(repo: Repo, tmp_path: Path) -> None
         one.write(tmp_path / place)
         one.write(tmp_path / f"{place} from it", repo.folder)
         assert tree_of(tmp_path / place) == tree_of(repo.folder)
-    assert shows_difference(saved.document, saved.entries, repo.folder) == []
+    assert git_difference(saved.document, saved.entries, repo.folder) == []
     assert inside_of(repo.folder) == before
     assert not marker.exists()
     config = (tmp_path / "again from it" / ".git" / "config").read_text()
