@@ -1,28 +1,25 @@
-"""The files of two workspaces compared, from their lists alone and side by side: memory does not grow."""
+"""The files of two workspaces compared, from their lists alone and side by side: no content is held."""
 
 from __future__ import annotations
 
-import heapq
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from archiver import jsonio
 from archiver.comparing.state import changes
 from archiver.errors import ArchiveFormatError
 from archiver.model.difference import MAX_PATHS, FileChanges
+from archiver.model.workspace import MAX_DOCUMENT, WORKSPACE, TreeEntry, WorkspaceDocument, path_bytes
+from archiver.workspace.tree import read_tree
 
-_DOCUMENT: Final = "workspace/workspace.json"
-_FOLDER: Final = "workspace/tree"
-_MOST: Final = 16 << 20
-"""Bytes of a document or of a line that are read."""
-_STATE: Final = ("kind", "root")
+_ENTRIES: Final = 1_000_000
+"""As many as a setting can allow a workspace to have."""
 _GIT_STATE: Final = ("branch", "head", "upstream", "in_progress")
 
-Line = tuple[bytes, bytes]
-"""A path as the file system has it, and all of its entry that counts as a change."""
+Line = tuple[bytes, TreeEntry]
+"""A path as the file system has it, and its entry without the time, which is no change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +36,19 @@ class Tree:
 def tree_in(folder: Path) -> Tree | None:
     """The workspace of an unpacked bundle; None where it holds none.
 
-    Raises `ArchiveFormatError` where its document, and each pass where a line, does not have its form.
+    Raises `ArchiveFormatError` or `UnsupportedSchemaError` where its document, and what `read_tree` raises
+    where a line, does not have its form.
     """
-    if not (folder / _DOCUMENT).is_file():
+    if not (folder / WORKSPACE).is_file():
         return None
-    document = _document(folder / _DOCUMENT)
-    names = document.get("trees")
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise _wrong(_DOCUMENT, "its `trees` are no list of members")
-    paths = [_member(folder, name) for name in names]
-    git = document.get("git")
-    git = git if isinstance(git, dict) else {}
-    base = git.get("base")
-    state = {name: document.get(name) for name in _STATE}
-    state |= {f"git.{name}": git.get(name) for name in _GIT_STATE if git}
-    return Tree(lambda: _merged(paths), base if isinstance(base, str) else None, state)
+    with (folder / WORKSPACE).open("rb") as file:
+        document = WorkspaceDocument.parse(file.read(MAX_DOCUMENT + 1))
+    paths = [_member(folder, name) for name in document.trees]
+    git = document.git
+    state: dict[str, Any] = {"kind": document.kind, "root": document.root}
+    if git is not None:
+        state |= {f"git.{name}": getattr(git, name) for name in _GIT_STATE}
+    return Tree(lambda: _lines(paths), git.base if git is not None else None, state)
 
 
 def files(before: Tree, after: Tree) -> FileChanges | None:
@@ -93,66 +88,16 @@ def _walk(before: Iterator[Line], after: Iterator[Line]) -> Iterator[tuple[str, 
             old, new = next(before, None), next(after, None)
 
 
-def _merged(paths: list[Path]) -> Iterator[Line]:
-    """The lines of several lists in the order of paths; of those with one path the one of the last list."""
-    numbered = (((path, -number, rest) for path, rest in _lines(place)) for number, place in enumerate(paths))
-    last: bytes | None = None
-    for path, _, rest in heapq.merge(*(list_ for list_ in numbered)):
-        if path != last:
-            yield path, rest
-        last = path
-
-
-def _lines(place: Path) -> Iterator[Line]:
-    last = b""
-    with place.open("rb") as file:
-        while line := file.readline(_MOST):
-            found = _line(line, place.name)
-            if found[0] <= last:
-                raise _wrong(place.name, "its paths are not in order")
-            last = found[0]
-            yield found
-
-
-def _line(line: bytes, name: str) -> Line:
-    try:
-        entry = jsonio.exact(line)
-    except ValueError as error:
-        raise _wrong(name, "a line is not JSON") from error
-    path = entry.get("path") if isinstance(entry, dict) else None
-    if not isinstance(path, str) or not path:
-        raise _wrong(name, "a line names no path")
-    try:
-        encoded = os.fsencode(path)
-    except UnicodeEncodeError as error:
-        raise _wrong(name, "a path is none that a file system has") from error
-    counted = {key: value for key, value in entry.items() if key not in ("path", "modified")}
-    return encoded, jsonio.canonical(counted)
-
-
-def _document(path: Path) -> dict[str, Any]:
-    if path.stat().st_size > _MOST:
-        raise _wrong(_DOCUMENT, f"it has more than {_MOST} bytes")
-    try:
-        document = jsonio.exact(path.read_bytes())
-    except ValueError as error:
-        raise _wrong(_DOCUMENT, "it is not JSON") from error
-    if not isinstance(document, dict):
-        raise _wrong(_DOCUMENT, "it is not a JSON object")
-    return document
+def _lines(paths: list[Path]) -> Iterator[Line]:
+    for entry in read_tree(paths, limit=_ENTRIES):
+        yield path_bytes(entry.path), replace(entry, modified=0)
 
 
 def _member(folder: Path, name: str) -> Path:
-    parts = name.split("/")
-    if "/".join(parts[:2]) != _FOLDER or len(parts) != 3 or parts[2] in ("", ".", ".."):
-        raise _wrong(_DOCUMENT, f"{name!r:.200} is no list of files")
     path = folder / name
     if path.is_symlink() or not path.is_file():
-        raise _wrong(_DOCUMENT, f"the bundle does not hold {name!r:.200}")
+        raise ArchiveFormatError(
+            f"{WORKSPACE}: the bundle does not hold {name}",
+            remedy="compare other checkpoints, or restore this one from a copy of the store",
+        )
     return path
-
-
-def _wrong(name: str, what: str) -> ArchiveFormatError:
-    return ArchiveFormatError(
-        f"{name}: {what}", remedy="compare other checkpoints, or restore this one from a copy of the store"
-    )

@@ -38,7 +38,7 @@ def git_difference(
     """All that is otherwise in `folder`: HEAD, branch, operation, index, and the files, by their paths.
 
     `taken`: which untracked files count. `apart`: folders that never do. A folder that is no repository is
-    compared file by file, which is said. The repository's configuration is not read, and nothing of it is run.
+    compared file by file, which is said. Its configuration is not read, and nothing of it is run.
     """
     saved = {os.fsencode(entry.path): entry for entry in entries}
     found: list[Differing] = []
