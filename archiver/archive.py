@@ -275,7 +275,7 @@ def prepare(
             based = choose(terms, checkpoint.value.outcome)
             compacted, based = reducing.reduced(lambda marks: made(marks=marks), tree, based)
             limits = setup.settings.limits
-            compacted = reducing.fitted(compacted, limits, redactor, scratch, full=options.full)
+            compacted = reducing.fitted(compacted, limits, redactor, scratch, full=options.full, based=based)
         _check_ids(compacted.checkpoint.value, found)
         with telemetry.span("archiver.save.seal"):
             base = based.base if isinstance(based, Based) else None

@@ -179,7 +179,7 @@ def _warnings(chain: Chain, record: Record, lost: tuple[str, ...]) -> tuple[str,
     if record.left_out:
         warnings.append(f"members that could not be made safe and were left out: {record.left_out}")
     if record.cut:
-        warnings.append(f"limits had no room for {record.cut} of its outputs, which are not here whole")
+        warnings.append(f"limits had no room for {record.cut} of its outputs and files, not here whole")
     return tuple(warnings)
 
 

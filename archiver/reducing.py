@@ -13,8 +13,6 @@ from archiver.model.limits import Limits
 from archiver.redact import Redactor
 from archiver.scratch import Scratch
 
-_WORKSPACE = "workspace/"
-
 
 def reduced(
     compact: Callable[[Marks | None], Compacted], workspace: tuple[Member, ...], based: Based | Reason
@@ -38,16 +36,22 @@ def reduced(
 
 
 def fitted(
-    compacted: Compacted, limits: Limits, redactor: Redactor, scratch: Scratch, *, full: bool
+    compacted: Compacted,
+    limits: Limits,
+    redactor: Redactor,
+    scratch: Scratch,
+    *,
+    full: bool,
+    based: Based | Reason = "unacknowledged",
 ) -> Compacted:
     """No more than limits have room for; the receipt names the rest. `full`: the run has met its limit."""
-    workspace = sum(one.size for one in compacted.members.value if one.path.startswith(_WORKSPACE))
+    held = based.base.table if isinstance(based, Based) else ()
 
     def others(checkpoint: Checkpoint) -> int:
         state = (*members.of_state(checkpoint), members.of_receipt(redactor.receipt()))
-        return workspace + sum(member.size for member in state)
+        return sum(member.size for member in state)
 
-    found = fit(compacted, limits, scratch, others=others, full=full)
+    found = fit(compacted, limits, scratch, others=others, full=full, held=held)
     redactor.note_cuts(found.cuts)
     return found.compacted
 

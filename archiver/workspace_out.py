@@ -50,7 +50,7 @@ def lay_out(unpacked: Path, into: Path, *, entries: int, repository: Path | None
     document = document_in(unpacked)
     if document is None:
         return None
-    seen = _Seen(tree_of(document, unpacked, entries))
+    seen = _Seen(tree_of(document, unpacked, entries), frozenset(document.not_carried))
     if document.git is None:
         said = tuple(
             f"{one_line(note.path)}: {note.reason}" for note in write_tree(seen, content_of(unpacked), into)
@@ -66,23 +66,36 @@ def lay_out(unpacked: Path, into: Path, *, entries: int, repository: Path | None
             repository,
         )
         said = (*written.notes, *((written.missing.remedy,) if written.missing is not None else ()))
-    return LaidOut(seen.files, tuple(seen.redacted), said)
+    return LaidOut(seen.files, tuple(seen.redacted), (*seen.said(), *said))
 
 
 class _Seen:
-    """Entries on their way, and what is to be said of them."""
+    """Entries on their way, without those whose content is not carried, and what is to be said of them."""
 
-    def __init__(self, entries: Iterator[TreeEntry]) -> None:
-        self._entries = entries
+    def __init__(self, entries: Iterator[TreeEntry], absent: frozenset[str]) -> None:
+        self._entries, self._absent = entries, absent
+        self._left: list[str] = []
         self.files = 0
         self.redacted: list[str] = []
 
     def __iter__(self) -> Iterator[TreeEntry]:
         for entry in self._entries:
+            if entry.sha256 in self._absent:
+                self._left.append(entry.path)
+                continue
             self.files += entry.type == "file"
             if entry.redacted and len(self.redacted) < _NAMED:
                 self.redacted.append(entry.path)
             yield entry
+
+    def said(self) -> Iterator[str]:
+        """What has no content here."""
+        if self._left:
+            named = ", ".join(map(one_line, self._left[:_NAMED])) + (", …" if self._left[_NAMED:] else "")
+            yield (
+                f"limits had no room for {len(self._left)} of its files, which are not here, or as the "
+                f"commit has them: {named}"
+            )
 
 
 def tree_of(document: WorkspaceDocument, unpacked: Path, entries: int) -> Iterator[TreeEntry]:

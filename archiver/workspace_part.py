@@ -98,9 +98,13 @@ def pick(
     plain = {wanted: wanted.removeprefix(FOLDER).lstrip("/") for wanted in only}
     found = PickedFiles(document)
     met: set[str] = set()
+    left = frozenset(document.not_carried)
     for entry in entries():
         fitting = [wanted for wanted, path in plain.items() if not path or fits(entry.path, path)]
         if not fitting or entry.type == "gone":
+            continue
+        if entry.sha256 in left:
+            found.notes.append(_no_room(entry))
             continue
         met.update(fitting)
         if document.git is not None:
@@ -121,10 +125,18 @@ def absent(
                 f"{_shown(one.member)} was left out of this checkpoint: {one_line(one.reason)}",
                 remedy="it is only where the run worked",
             )
+    left = frozenset(document.not_carried)
+    for entry in entries():
+        if entry.sha256 in left and fits(entry.path, path):
+            return InputNotFoundError(_no_room(entry), remedy="it is only where the run worked")
     near = _near(path, entries)
     if document.git is not None and document.git.base is not None:
         return _in_commit(path, document.git, document.git.base, entries, near)
     return InputNotFoundError(f"the workspace of this checkpoint has no {_shown(path)}", remedy=near)
+
+
+def _no_room(entry: TreeEntry) -> str:
+    return f"{_shown(entry.path)} is not carried: limits had no room for its {entry.size} bytes"
 
 
 def _in_commit(

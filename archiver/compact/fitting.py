@@ -1,13 +1,15 @@
 """Limits met by carrying less: outputs as head and tail, or by what is said of them alone, as policies say.
 
-Nothing that a model or a harness reads again is touched: what goes are artifacts, the copy of the whole
-transcript, and the middle of files whose format nobody knows. What then is still too large, `pack` refuses.
+Nothing that a model or a harness reads again is touched: what goes are artifacts, contents of the workspace,
+the copy of the whole transcript, and the middle of files whose format nobody knows. What then is still too
+large, `pack` refuses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Literal
 
 from archiver.compact.artifacts import FOLDER, described
@@ -17,6 +19,7 @@ from archiver.compact.files import KEPT as FILE_KEPT
 from archiver.compact.files import OpaqueFiles
 from archiver.compact.notes import Content, CutOutput
 from archiver.compact.text import encode
+from archiver.compact.workspace_files import MAX_NAMED, LeftFile, WorkspaceFiles
 from archiver.model import Artifact, Checkpoint, Cut, Member
 from archiver.model.limits import Limits
 from archiver.scratch import Scratch
@@ -27,12 +30,17 @@ _OTHERS: Final = 4
 """Members of a bundle that compaction does not make: state, effects, evidence, receipt."""
 _TOLD: Final = 4 << 10
 """Bytes that list and receipt may need to say what became of one output."""
+_TOLD_FILE: Final = 512
+"""The same that the receipt may need of one file of the workspace, if it names it."""
+_DIGEST: Final = 67
+"""Bytes of its digest among those that are not carried."""
 _FULL: Final = "full/"
+_WORKSPACE: Final = "workspace/"
 
 _SMALL: Final = 64
 """A file gets down to this part of a bundle, at head and at tail, where an eighth is too much."""
 
-Limit = Literal["artifact", "bundle", "members", "run"]
+Limit = Literal["artifact", "bundle", "member", "members", "run"]
 Done = Literal["head-and-tail", "reference"]
 
 
@@ -51,14 +59,15 @@ def fit(
     *,
     others: Callable[[Checkpoint], int],
     full: bool = False,
+    held: Container[str] = (),
 ) -> Fitted:
     """Apply the limits to a compacted checkpoint, as their policies say.
 
     `others` gives the bytes of the members that are not in `compacted`; it is asked only where these count.
-    `full`: the run has met its limit. Raises `LimitExceededError` for an artifact over its limit where the
-    policy is `refuse`.
+    `full`: the run has met its limit. `held`: paths of members that a base has. Raises `LimitExceededError`
+    for an artifact over its limit where the policy is `refuse`.
     """
-    work = _Fitting(compacted, limits, scratch)
+    work = _Fitting(compacted, limits, scratch, held)
     work.each()
     if full:
         work.run()
@@ -86,7 +95,7 @@ class _Output:
 
 
 class _Fitting:
-    def __init__(self, compacted: Compacted, limits: Limits, scratch: Scratch) -> None:
+    def __init__(self, compacted: Compacted, limits: Limits, scratch: Scratch, held: Container[str]) -> None:
         self.cuts: dict[str, Cut] = {}
         """By the member or the name of what was cut."""
         self._limits, self._scratch = limits, scratch
@@ -103,10 +112,16 @@ class _Fitting:
         self._rest = sum(member.size for member in members if member.path not in self._outputs) - self._full
         self._count = len(members)
         self._files = OpaqueFiles(checkpoint.transcript, members, scratch)
+        self._workspace = WorkspaceFiles(members, held)
+        self._more = ""
+        """What stands in the receipt for files beyond those that it names."""
 
     def each(self) -> None:
-        """The limit of one artifact."""
+        """The limit of one artifact, and of one file of the workspace, which is a member."""
         limits = self._limits
+        if limits.bundle_policy != "refuse":
+            for file in self._workspace.largest(limits.member):
+                self._leave(file, "member")
         for output in self._outputs.values():
             if output.whole.size <= limits.largest_artifact:
                 continue
@@ -117,8 +132,10 @@ class _Fitting:
                 self._drop(output, "artifact")
 
     def run(self) -> None:
-        """The limit of a run is met: what its policy says of every artifact."""
+        """The limit of a run is met: what its policy says of every artifact, and of what is large and new."""
         policy = self._limits.run_policy
+        for file in self._workspace.largest(KEPT, new=True) if policy != "refuse" else ():
+            self._leave(file, "run")
         for output in self._carried() if policy != "refuse" else ():
             if policy == "reference" or (
                 not too_short(output.size, KEPT) and not self._shorten(output, "run")
@@ -133,13 +150,17 @@ class _Fitting:
         over = self._count + _OTHERS - limits.members
         for output in list(reversed(self._carried()))[: max(0, over)]:
             self._drop(output, "members")  # of the smallest the list tells most
+        for file in self._workspace.largest()[: max(0, self._count + _OTHERS - limits.members)]:
+            self._leave(file, "members")
         if self._size() + _OTHERS * limits.member <= limits.bundle:
             return
         room = limits.bundle - others(self._checkpoint) - _TOLD * (len(self._outputs) + _OTHERS)
         if limits.bundle_policy == "head-and-tail":
             self._until(room, lambda output: self._shorten(output, "bundle"))
-        self._until(room, lambda output: self._drop(output, "bundle"))
-        if self._size() > room and self._full:
+        if self._size() > room and self._full and self._workspace.largest():
+            self._leave_full()  # a copy, before any file that is the only one
+        self._reference_until(room)
+        if self._size() > room and self._full and not self._without_full:
             self._leave_full()
         self._files_until(room)
 
@@ -168,7 +189,8 @@ class _Fitting:
             if output is not None:
                 kept += [output.now] if output.now else []
             elif not (self._without_full and member.path.startswith(_FULL)):
-                kept += self._files.instead(member)
+                instead = self._workspace if member.path.startswith(_WORKSPACE) else self._files
+                kept += instead.instead(member)
         return tuple(kept)
 
     def _carried(self) -> list[_Output]:
@@ -177,7 +199,13 @@ class _Fitting:
 
     def _size(self) -> int:
         outputs = sum(output.size for output in self._outputs.values())
-        return outputs + self._rest - self._files.saved + (0 if self._without_full else self._full)
+        cut = self._files.saved + self._workspace.saved - self._told()
+        return outputs + self._rest - cut + (0 if self._without_full else self._full)
+
+    def _told(self) -> int:
+        """Bytes that it takes to say which files of the workspace are not carried."""
+        count = self._workspace.count
+        return _TOLD_FILE * min(count, MAX_NAMED) + _DIGEST * count
 
     def _until(self, room: int, less: Callable[[_Output], object]) -> None:
         """Carry less of the artifacts, the largest first, until there is room."""
@@ -216,6 +244,33 @@ class _Fitting:
         output.now = output.made = None
         self._count -= 1
         self._say(output.whole.path, limit, "reference", output.whole.size)
+
+    def _reference_until(self, room: int) -> None:
+        """Carry nothing of artifacts and files of the workspace, the largest first, until there is room."""
+        outputs = [(one.size, partial(self._drop, one, "bundle")) for one in self._carried()]
+        files = [
+            (one.member.size, partial(self._leave, one, "bundle"))
+            for one in self._workspace.largest(_TOLD_FILE + _DIGEST)
+        ]
+        size = self._size()
+        for less, leave in sorted((*outputs, *files), key=lambda one: -one[0]):
+            if size <= room:
+                return
+            before = self._told()
+            leave()
+            size += self._told() - before - less
+
+    def _leave(self, file: LeftFile, limit: Limit) -> None:
+        """Carry nothing of a file but what the tree says of it: path, size and digest."""
+        self._workspace.leave(file)
+        self._count -= 1
+        size, count = file.member.size, self._workspace.count
+        if count <= MAX_NAMED:
+            self._say(file.name, limit, "reference", size)
+        else:
+            before = self.cuts.pop(self._more, None)
+            self._more = f"{count - MAX_NAMED} more files of {_WORKSPACE}"
+            self._say(self._more, limit, "reference", size + (before.size if before else 0))
 
     def _leave_full(self) -> None:
         self._without_full = True

@@ -34,11 +34,11 @@ class LeftOut(Frozen):
 
 
 class Cut(Frozen):
-    """An output, or a file of an unknown format, that a limit had no room for."""
+    """An output, a file of the workspace, or one of an unknown format, that a limit had no room for."""
 
     member: str
-    """What it would be in the bundle; of a file its name."""
-    limit: Literal["artifact", "bundle", "members", "run"]
+    """What it would be in the bundle; of a file its name, of the workspace `workspace/` and its path."""
+    limit: Literal["artifact", "bundle", "member", "members", "run"]
     policy: Literal["head-and-tail", "reference"]
     """What was done: only head and tail are carried, or nothing but what is said of it elsewhere."""
     size: Count

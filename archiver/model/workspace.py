@@ -6,11 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, model_serializer, model_validator
 
 from archiver import jsonio
 from archiver.errors import ArchiveFormatError, NotSerialisableError, UnsupportedSchemaError
-from archiver.model.base import Frozen
+from archiver.model.base import Frozen, JsonValue
+from archiver.model.checkpoint import Digest
 from archiver.model.git_document import GitDocument
 
 WORKSPACE: Final = "workspace/workspace.json"
@@ -181,6 +182,8 @@ class WorkspaceDocument(Frozen):
 
     `root`: the folder's path when it was captured, redacted. `trees`: members with lines; of two lines with
     one path the later counts. `entries` and `bytes`: how many lines count, and how large their files are.
+    `not_carried`, absent where there are none: SHA-256 of contents that the tree names and limits had no room
+    for.
     """
 
     format: Literal[1] = WORKSPACE_FORMAT
@@ -190,6 +193,15 @@ class WorkspaceDocument(Frozen):
     entries: Annotated[int, Field(ge=0)]
     bytes: Annotated[int, Field(ge=0)]
     git: GitDocument | None = None
+    not_carried: tuple[Digest, ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_rare(self, as_usual: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
+        """A document of which everything is carried has the form of those made before anything was not."""
+        document: dict[str, JsonValue] = as_usual(self)
+        if not self.not_carried:
+            document.pop("not_carried", None)
+        return document
 
     @model_validator(mode="after")
     def _git_is_there_or_not(self) -> WorkspaceDocument:

@@ -217,7 +217,7 @@ def test_an_artifact_over_its_limit_is_head_and_tail_and_said_everywhere(
     assert command("list", "--long").rows[0][13] == "1"
     assert command("list", "--json").json["runs"][0]["cut"] == 1
     plan = command("restore", RUN, "--plan")
-    assert "limits had no room for 1 of its outputs, which are not here whole" in plan.err
+    assert "limits had no room for 1 of its outputs and files, not here whole" in plan.err
     restored = command("restore", RUN, "--into", home / "out", "--accept", "age")
     assert restored.code == 0, restored.err
     receipt = json.loads((home / "out" / "receipt.json").read_text())
