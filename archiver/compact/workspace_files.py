@@ -80,18 +80,21 @@ class WorkspaceFiles:
 
     @cached_property
     def _named(self) -> dict[str, str]:
-        """The file of each content that may be left: not one that the index of git needs."""
+        """What each content that may be left is called: not one that the index of git needs.
+
+        By a file that has it, or, where its line lies in the tree of a base, by its member.
+        """
         if self._document is None:
             return {}
         git = WorkspaceDocument.parse(_bytes(self._document)).git
         staged = {one.sha256 for one in git.staged} if git is not None else set()
+        needed = {object_member(sha256) for sha256 in staged if sha256 is not None}
         found: dict[str, str] = {}
         for tree in self._trees:
             for entry in map(TreeEntry.parse, _lines(tree)):
-                path = object_member(entry.sha256) if entry.sha256 is not None else ""
-                if path in self._objects and entry.sha256 not in staged:
-                    found.setdefault(path, f"workspace/{entry.path}")
-        return found
+                if entry.sha256 is not None:
+                    found.setdefault(object_member(entry.sha256), f"workspace/{entry.path}")
+        return {path: found.get(path, path) for path in self._objects if path not in needed}
 
 
 def _bytes(member: Member) -> bytes:

@@ -171,3 +171,27 @@ def test_a_run_that_has_met_its_limit_goes_on_without_what_is_large_and_new(
     assert not (out / "new.bin").exists()
     assert (out / "new.txt").read_text() == "new\n"
     assert (out / "large.bin").read_bytes() == (folder / "large.bin").read_bytes()
+
+
+def test_increments_go_on_without_what_has_no_room(
+    config: Path, folder: Path, tmp_path: Path, reopen: Callable[[], Setup], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARCHIVER_WORKSPACE__CAPTURE", "true")
+    for name, size in (("BUNDLE", "430KiB"), ("MEMBER", "210KiB"), ("ARTIFACT", "210KiB")):
+        monkeypatch.setenv(f"ARCHIVER_LIMITS__{name}", size)
+    for number in range(3):
+        (folder / f"{number}.bin").write_bytes(secrets.token_bytes(95 * KIB))
+    setup = reopen()
+    with archiver.run("t", run_id=RUN, workspace=folder, policy="every-step", setup=setup) as run:
+        for number in range(3):
+            (folder / "src" / "app.py").write_text(f"{number}\n")
+            run.checkpoint([{"role": "user", "content": str(number)}], force=True)
+            run.flush()
+    record = restore(RUN, setup, into=tmp_path / "out", at=3).report.record
+    assert record.cut == 1
+    assert record.bundle is not None
+    assert record.bundle.bases == (1, 2)
+    out = tmp_path / "out" / "workspace"
+    assert (out / "src" / "app.py").read_text() == "2\n"
+    assert (out / "middle.bin").read_bytes() == (folder / "middle.bin").read_bytes()
+    assert not (out / "large.bin").exists()
