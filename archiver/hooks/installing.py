@@ -12,6 +12,7 @@ from archiver.config.loading import FILE_NAME
 from archiver.errors import ArchiverError, RefusedError
 from archiver.hooks import editing, settings_file
 from archiver.hooks.settings_file import Scope, SettingsFile
+from archiver.hooks.showing import command_shown, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +28,13 @@ class Change:
         return self.after != self.before
 
     def diff(self) -> list[str]:
-        """The change as a unified diff, without line ends."""
+        """The change as a unified diff, without line ends; credentials that stand near it are replaced."""
         name = str(self.file.path)
         old = [] if self.file.data is None else self.before.splitlines()
-        return list(
+        made = list(
             difflib.unified_diff(old, self.after.splitlines(), f"{name} (now)", f"{name} (then)", lineterm="")
         )
+        return shown(made) if old and made else made
 
     def make(self) -> None:
         """Write it; `RefusedError` if the file is not what it was."""
@@ -48,7 +50,7 @@ class Installed:
     state: Literal["installed", "partly", "off", "no", "unreadable"]
     """`off`: they are there, and the file disables all hooks."""
     commands: tuple[str, ...] = ()
-    """Different commands of ours; more than one only where somebody edited the file."""
+    """Different commands of ours, free of credentials; more than one only where somebody edited the file."""
     missing: tuple[str, ...] = ()
     """Events without a hook of ours, where others have one."""
     error: str = ""
@@ -89,7 +91,7 @@ def look(scope: Scope, path: Path) -> Installed:
     if not found:
         return Installed(scope, path, "no")
     missing = tuple(event for event in editing.EVENTS if event not in found)
-    commands = tuple(dict.fromkeys(found.values()))
+    commands = tuple(dict.fromkeys(map(command_shown, found.values())))
     return Installed(scope, path, "off" if off else "partly" if missing else "installed", commands, missing)
 
 

@@ -8,11 +8,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from archiver import describe
 from archiver.catalog import Catalog
-from archiver.errors import ArchiverError, DamagedError, InputNotFoundError, RefusedError
+from archiver.errors import (
+    ArchiverError,
+    DamagedError,
+    InputNotFoundError,
+    InvalidDocumentError,
+    InvalidNameError,
+    LimitExceededError,
+    MalformedTranscriptError,
+    NotSerialisableError,
+    RefusedError,
+)
 from archiver.model import Outcome
 from archiver.redact import new_key
 from archiver.safetext import one_line
@@ -24,6 +34,12 @@ from archiver.transcripts.reader import read
 
 if TYPE_CHECKING:
     from archiver.setup import Setup
+
+LASTING: Final = (
+    *(MalformedTranscriptError, LimitExceededError, NotSerialisableError, InvalidDocumentError),
+    InvalidNameError,
+)
+"""What files bring about that stay as they are, such as an id that no object can be named after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +132,13 @@ class Look:
         return Task(name, found, ending.outcome, ending.why, known)
 
 
+def said_of(error: ArchiverError) -> dict[str, Any]:
+    """What a row says of an error of one run: whether its files bring it about, and the error."""
+    if isinstance(error, (InputNotFoundError, *LASTING)):
+        return {"error": of_files(error), "of_files": True}
+    return {"error": error}
+
+
 def of_files(error: ArchiverError) -> ArchiverError:
     """The error as one of what lies on disk: it is no wrong call that every sweep has to end with."""
     error.exit_code = DamagedError.exit_code
@@ -132,7 +155,7 @@ def foreseen(task: Task, setup: Setup, state: State) -> Row:
         run = setup.redactor(new_key()).text(run)
         head = Catalog(setup).newest_of(run) if setup.identities else None
     except ArchiverError as error:
-        return task.row("failed", str(error), error=error)
+        return task.row("failed", str(error), **said_of(error))
     record = head.record if head is not None else None
     if record is not None and record.source == ref and record.outcome == task.outcome:
         return task.row("unchanged", "the store has it", run=run, seq=record.seq)

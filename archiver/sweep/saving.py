@@ -22,11 +22,7 @@ from archiver.catalog import Catalog, Entry
 from archiver.errors import (
     KMS_AWAY,
     ArchiverError,
-    InvalidDocumentError,
     KeyUnavailableError,
-    LimitExceededError,
-    MalformedTranscriptError,
-    NotSerialisableError,
     RefusedError,
     RunErasedError,
     StaleWriterError,
@@ -38,6 +34,7 @@ from archiver.model import Outcome, Record
 from archiver.position import Position
 from archiver.progress import Progress
 from archiver.sweep import belonging, content
+from archiver.sweep.looking import LASTING
 from archiver.sweep.remembering import Remembering, world
 from archiver.sweep.state import State, open_state
 
@@ -53,8 +50,6 @@ LOOK_BACK: Final = 64
 TRIES: Final = 3
 """How often a run is begun anew because its files, or its place in the store, changed meanwhile."""
 ERASED: Final = "its files are still there: remove them, or leave them out with `match` of the source"
-LASTING: Final = (MalformedTranscriptError, LimitExceededError, NotSerialisableError, InvalidDocumentError)
-"""What files bring about that stay as they are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from archiver import syncing, tagging
 from archiver.audit.cleaning import Clean
-from archiver.errors import ArchiverError, InputNotFoundError, StoreError, StoreUnreachableError
+from archiver.errors import ArchiverError, StoreError, StoreUnreachableError
 from archiver.progress import Progress
 from archiver.setup import known_values
 from archiver.sweep import journal, looking, remembering, unfinished
@@ -27,7 +27,7 @@ from archiver.sweep.lanes import Lanes
 from archiver.sweep.locking import alone
 from archiver.sweep.looking import Task
 from archiver.sweep.report import Report, Row
-from archiver.sweep.saving import LASTING, Saved, save
+from archiver.sweep.saving import Saved, save
 from archiver.sweep.state import State, folder, open_state, read_state
 from archiver.sweep.together import together
 
@@ -274,7 +274,6 @@ class _Log:
 
 def _row(task: Task, saved: Saved) -> Row:
     error = saved.error
-    of_files = isinstance(error, (InputNotFoundError, *LASTING))
     return task.row(
         saved.what,
         str(error) if error else task.why,
@@ -283,6 +282,5 @@ def _row(task: Task, saved: Saved) -> Row:
         size=saved.size,
         seconds=saved.seconds,
         warnings=saved.warnings,
-        error=looking.of_files(error) if of_files and error else error,
-        of_files=of_files,
+        **(looking.said_of(error) if error else {}),
     )

@@ -92,6 +92,23 @@ def test_a_dry_run_prints_a_patch_that_makes_what_install_writes(user: Path, tmp
     assert as_json["diff"]
 
 
+def test_credentials_of_the_file_are_not_shown_and_stay_in_it(user: Path) -> None:
+    secret = "ghp_" + "aB3dE6gH9j" * 3 + "kL2mN5"
+    ours = f"/opt/{secret}/archiver hook claude-code run"
+    old = {"Notification": [{"hooks": [{"type": "command", "command": ours}]}]}
+    texts = (f'{{"env":{{"X":"{secret}"}}}}', f'{{\n "y": "{secret}"\n}}\n', json.dumps({"hooks": old}))
+    for text in texts:
+        user.write_text(text)
+        calls = [("status",), ("install", "--dry-run"), ("install", "--dry-run", "--json")]
+        said = [hook(*one) for one in (*calls, ("status", "--json"), ("install", "--yes"))]
+        if text != texts[-1]:
+            assert secret in user.read_text()
+        said.append(hook("remove", "--yes"))
+        assert [one.code for one in said] == [0] * 6
+        assert secret not in "".join(one.out + one.err for one in said)
+        assert "[REDACTED:" in said[1].out
+
+
 def test_a_folder_and_a_file_that_are_not_there(home: Path) -> None:
     assert hook("install", "--yes").code == 0
     path = home / ".claude" / "settings.json"
