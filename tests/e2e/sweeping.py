@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import time
 import uuid
@@ -122,26 +123,37 @@ def _warm(config: Path, folder: Path) -> None:
 
 
 def kill(config: Path, folder: Path, every: int, parallel: int) -> None:
+    """At every so many events of a sweep of one new run; the next sweep finishes what was left.
+
+    Each begins with the same store and memory. Beside what was left by the dead, and beside ever more runs, a
+    sweep has more events, about as many as the next kill comes later: then it never comes to the end.
+    """
     from killing import dies_at, remove_just_made
 
     from archiver.sources import OpenFiles
 
+    def sweep() -> None:
+        assert not _once(config, folder, parallel=parallel)
+
     _warm(config, folder)
     OpenFiles.look = classmethod(lambda cls: cls())  # thousands of steps, and others each time
-    setup, event, number = open_setup(load(config), need="write"), 1, 0
-    while True:
-        if len(numbers(setup)) == number + 1:
-            number += 1
-            session(folder, number)
-        done = not dies_at(event, lambda: _once(config, folder, parallel=parallel))
-        remove_just_made()
-        found = numbers(setup)
+    session(folder)
+    root, event, done = folder.parent, 1, False
+    shutil.copytree(root / "home", root / "before/home")
+    shutil.copytree(root / "store", root / "before/store")
+    while not done:
+        done = not dies_at(event, sweep)
+        found = numbers(open_setup(load(config), need="write"))
         assert all(one == [1] for one in found.values()), (event, found)
         print(json.dumps({"event": event, "runs": len(found)}), flush=True)
-        if done:
-            break
+        assert not dies_at(0, sweep)  # at none
+        assert list(numbers(open_setup(load(config), need="write")).values()) == [[1], [1]], event
+        remove_just_made()
+        for name in ("home", "store"):
+            shutil.rmtree(root / name)
+            shutil.copytree(root / "before" / name, root / name)
         event += every
-    assert len(found) == number + 1, (number, found)
+    assert len(found) == 2, found
 
 
 def race(config: Path, folder: Path, hosts: int) -> None:

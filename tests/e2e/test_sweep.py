@@ -19,7 +19,7 @@ from spool.making import Hand
 from archiver.archive import Given, Options, Source, archive
 from archiver.catalog import Catalog
 from archiver.config import load
-from archiver.errors import ArchiverError, StoreUnreachableError, UnconfirmedError
+from archiver.errors import ArchiverError, InvalidNameError, StoreUnreachableError, UnconfirmedError
 from archiver.restore import restore
 from archiver.setup import Setup, open_setup
 from archiver.sign import SigningKey
@@ -140,6 +140,20 @@ def test_one_bad_run_does_not_stop_the_others(setup: Setup, runs: Path, tmp_path
     assert (changed.total.failed, changed.report.exit_code) == (1, 4)
     gone = [swept(setup, ("folder", runs.parent / "nowhere")).report.exit_code for _ in range(2)]
     assert gone == [2, 2], "a source that is not there counts each time"
+
+
+@pytest.mark.parametrize("run", ["a\nb", "é" * 128], ids=["control", "long"])
+def test_an_id_that_names_no_object_is_said_once(run: str, setup: Setup, tmp_path: Path) -> None:
+    folder = own_run(tmp_path / "own", run, "one")
+    for dry_run in (True, False):
+        done = swept(setup, ("folder", folder.parent), dry_run=dry_run)
+        assert [type(error) for _, error in done.report.errors] == [InvalidNameError]
+        assert (done.total.failed, done.report.exit_code) == (1, 4), "it is no wrong call"
+    for dry_run in (True, False):
+        again = swept(setup, ("folder", folder.parent), dry_run=dry_run)
+        assert (again.total.failed_before, again.report.exit_code) == (1, 0), again
+    own_run(folder, "good", "one")
+    assert swept(setup, ("folder", folder.parent)).total.archived == 1
 
 
 def test_what_is_passed_over_is_said_once(config: Path, setup: Setup, tmp_path: Path) -> None:
@@ -474,6 +488,7 @@ def check_killed(config: Path, runs: Path, every: int, least: int) -> None:
     lines = child("kill", config, runs, every)
     assert len(lines) > least
     assert lines[0]["runs"] == 1, "the first kill comes before anything is committed"
+    assert lines[-2]["runs"] == 2, "and the last one after it"
 
 
 def test_killed_at_steps_of_a_sweep(config: Path, runs: Path) -> None:
