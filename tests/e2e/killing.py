@@ -24,6 +24,7 @@ from archiver.errors import NoSuchRunError
 from archiver.restore import restore
 from archiver.scratch import PREFIX
 from archiver.setup import Setup, open_setup
+from archiver.store import temp
 
 COUNTED = ("open", "os.", "shutil.", "tempfile.", "fcntl.")
 
@@ -73,9 +74,12 @@ def newest(setup: Setup) -> str | None:
         return restored.checkpoint.note
 
 
-def remove_just_made() -> None:
-    """Scratch folders of children that died before they marked them: a save leaves those of the last ten
-    minutes alone, and looking at ever more of them would use up the events that the next child may do."""
+def remove_just_made(setup: Setup) -> None:
+    """Scratch folders of children that died before they marked them, and their unfinished objects: a save
+    leaves those of the last ten minutes, and of the last hour, alone, and looking at ever more of them would
+    use up the events that the next child may do."""
+    for path in (Path(setup.store.url.removeprefix("file://")) / temp.FOLDER).glob("*"):
+        path.unlink()
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with suppress(OSError):
             folder.rmdir()
@@ -88,7 +92,7 @@ def main(config: Path, transcript: Path, every: int) -> None:
     committed, event = 0, 1
     while True:
         done = not killed_at(event, setup, transcript, committed + 1)
-        remove_just_made()
+        remove_just_made(setup)
         found = newest(setup)
         # Either nothing is seen of the save, or all of it: death may come after the commit point.
         before = f"save {committed}" if committed else None

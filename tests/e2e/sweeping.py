@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 import time
 import uuid
@@ -123,12 +122,9 @@ def _warm(config: Path, folder: Path) -> None:
 
 
 def kill(config: Path, folder: Path, every: int, parallel: int) -> None:
-    """At every so many events of a sweep of one new run; the next sweep finishes what was left.
-
-    Each begins with the same store and memory. Beside what was left by the dead, and beside ever more runs, a
-    sweep has more events, about as many as the next kill comes later: then it never comes to the end.
-    """
+    """At every so many events of a sweep of one new run; the next sweep finishes what was left."""
     from killing import dies_at, remove_just_made
+    from starting_over import Beginning
 
     from archiver.sources import OpenFiles
 
@@ -138,20 +134,17 @@ def kill(config: Path, folder: Path, every: int, parallel: int) -> None:
     _warm(config, folder)
     OpenFiles.look = classmethod(lambda cls: cls())  # thousands of steps, and others each time
     session(folder)
-    root, event, done = folder.parent, 1, False
-    shutil.copytree(root / "home", root / "before/home")
-    shutil.copytree(root / "store", root / "before/store")
+    beginning, event, done = Beginning(config), 1, False
     while not done:
         done = not dies_at(event, sweep)
-        found = numbers(open_setup(load(config), need="write"))
+        setup = open_setup(load(config), need="write")
+        found = numbers(setup)
         assert all(one == [1] for one in found.values()), (event, found)
         print(json.dumps({"event": event, "runs": len(found)}), flush=True)
         assert not dies_at(0, sweep)  # at none
-        assert list(numbers(open_setup(load(config), need="write")).values()) == [[1], [1]], event
-        remove_just_made()
-        for name in ("home", "store"):
-            shutil.rmtree(root / name)
-            shutil.copytree(root / "before" / name, root / name)
+        assert list(numbers(setup).values()) == [[1], [1]], event
+        remove_just_made(setup)
+        beginning.again()
         event += every
     assert len(found) == 2, found
 

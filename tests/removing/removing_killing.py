@@ -17,13 +17,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from starting_over import Beginning
+
 from archiver import catalog, expiring, holding, inventory, layout
 from archiver.archive import Given, Options, Source, archive
 from archiver.config import load
 from archiver.notes import Notes
 from archiver.removing import erase, remove
 from archiver.setup import Setup, open_setup
-from archiver.store import temp
 from archiver.verify import verify
 
 FILES = ("open", "os.", "fcntl.")
@@ -129,14 +130,7 @@ def killed_at(event: int, config: Path, run: str, act: Act) -> bool:
     return False
 
 
-def tidy(setup: Setup) -> None:
-    """Unfinished objects of the dead, and other runs: looking at ever more of them would take more events."""
-    root = Path(setup.store.url.removeprefix("file://"))
-    for path in (root / temp.FOLDER).iterdir():
-        path.unlink()
-
-
-def main(action: str, config: Path, transcript: Path, every: int) -> None:
+def main(action: str, config: Path, transcript: Path, every: int, beginning: Beginning) -> None:
     days, act, left, done = ACTIONS[action]
     event, states = 1, set()
     while True:
@@ -146,15 +140,11 @@ def main(action: str, config: Path, transcript: Path, every: int) -> None:
             holding.hold(run, opened(config), reason="x")
         finished = not killed_at(event, config, run, act)
         setup = opened(config)
-        tidy(setup)
         left(setup, run)
         states.add((len(names(setup, run, *ALL)), len(tags(setup, run))))
         act(run, setup)
         done(opened(config), run)
-        for name in names(setup, run, *ALL):
-            setup.store.delete(name)
-        if setup.witness is not None and setup.store_id is not None:
-            setup.witness.forget(setup.store_id, run)
+        beginning.again()
         if finished:
             break
         event += every
@@ -163,6 +153,8 @@ def main(action: str, config: Path, transcript: Path, every: int) -> None:
 
 if __name__ == "__main__":
     catalog.FOLDER_WORKERS = 1
-    save(Path(sys.argv[2]), Path(sys.argv[3]), "today", 0)
+    config, transcript = Path(sys.argv[2]), Path(sys.argv[3])
+    save(config, transcript, "today", 0)
+    beginning = Beginning(config)
     for word in sys.argv[1].split(","):
-        main(word, Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))
+        main(word, config, transcript, int(sys.argv[4]), beginning)
