@@ -9,7 +9,7 @@ verified. Hints and audit go by their own age. Nothing without a class and nothi
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 
 AHEAD: Final = timedelta(days=30)
 """How much later than the newest object the clock of this machine may be without a person's word for it."""
+FRESH: Final = timedelta(days=1)
+"""What is younger may have been written by the very clock that is asked about: a sweep before an expiry."""
+QUIET: Final = timedelta(days=100)
+"""How much later it may be than the newest object older than that; a store may be used once a quarter."""
 BEHIND: Final = timedelta(minutes=5)
 """How much earlier, for the clock of the machine that a folder on a network lies on."""
 
@@ -108,7 +112,7 @@ def expire(
     that it is right; and `AuditError`, before anything is done.
     """
     store, now = demand_folder(setup), now or datetime.now(UTC)
-    doubt = doubtful(newest_of(setup), now)
+    doubt = doubtful([info.modified for info in setup.store.list()], now)
     if doubt and not now_is_right:
         raise RefusedError(
             doubt, remedy="set the clock; if it is right, `archiver expire --yes --now-is-right` goes on"
@@ -139,25 +143,24 @@ def demand_folder(setup: Setup) -> Guarded:
     )
 
 
-def newest_of(setup: Setup) -> datetime | None:
-    """When the newest object of the store was written; None in an empty one."""
-    return max((info.modified for info in setup.store.list()), default=None)
-
-
-def doubtful(newest: datetime | None, now: datetime) -> str:
-    """Why the clock seems to be wrong, by the newest object of the store; empty if it does not."""
-    if newest is None:
+def doubtful(written: Collection[datetime], now: datetime) -> str:
+    """Why the clock seems to be wrong, by when objects of the store were written; empty if it does not."""
+    if not written:
         return ""
-    if now - newest > AHEAD:
-        return (
-            f"the clock of this machine says {utc_text(now)}, and the newest object of the store is of "
-            f"{utc_text(newest)}, more than {AHEAD.days} days before: by a clock that is ahead, what is "
-            "young would be removed"
-        )
+    newest = max(written)
     if newest - now > BEHIND:
         return (
             f"the clock of this machine says {utc_text(now)}, and the newest object of the store is of "
             f"{utc_text(newest)}: one of the two is wrong"
+        )
+    what, limit = "the newest object of the store", AHEAD
+    if now - newest < FRESH:
+        what, limit = f"{what} that is older than a day", QUIET
+        newest = max((at for at in written if now - at >= FRESH), default=newest)
+    if now - newest > limit:
+        return (
+            f"the clock of this machine says {utc_text(now)}, and {what} is of {utc_text(newest)}, more than "
+            f"{limit.days} days before: by a clock that is ahead, what is young would be removed"
         )
     return ""
 
@@ -174,9 +177,9 @@ class _Look:
     def plan(self) -> Plan:
         """Run by run."""
         runs: dict[str, list[tuple[ParsedName, ObjectInfo]]] = defaultdict(list)
-        newest = None
+        written = []
         for info in self._setup.store.list():
-            newest = max(filter(None, (newest, info.modified)))
+            written.append(info.modified)
             try:
                 place = layout.parse(info.name)
             except InvalidNameError:
@@ -189,7 +192,7 @@ class _Look:
             self._kept += len(runs[run]) - len(expired)
             found += expired
             self._tick()
-        return Plan(tuple(found), self._kept, doubtful(newest, self._now), tuple(self._warnings))
+        return Plan(tuple(found), self._kept, doubtful(written, self._now), tuple(self._warnings))
 
     def _of_run(self, run: str, objects: list[tuple[ParsedName, ObjectInfo]]) -> Iterator[Expired]:
         """What of the run has expired. Where all of it is young nothing else is asked of it."""

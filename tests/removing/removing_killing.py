@@ -155,6 +155,7 @@ if __name__ == "__main__":
     catalog.FOLDER_WORKERS = 1
     config, transcript = Path(sys.argv[2]), Path(sys.argv[3])
     save(config, transcript, "today", 0)
+    save(config, transcript, "the day before yesterday", 2)  # a clock that is far ahead writes today's, too
     beginning = Beginning(config)
     for word in sys.argv[1].split(","):
         main(word, config, transcript, int(sys.argv[4]), beginning)

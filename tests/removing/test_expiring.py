@@ -55,9 +55,10 @@ def save(setup: Setup, note: Path, now: None) -> Save:
 
 
 @pytest.fixture
-def today(save: Save) -> None:
-    """A run of today, so that the clock is seen to be right."""
+def today(setup: Setup, save: Save) -> None:
+    """A run of today in a store of the day before yesterday, so that the clock is seen to be right."""
     save(0, run="today")
+    backdate(setup, NOW - 2 * DAY, layout.STORE)
 
 
 def expired(setup: Setup, **named: object) -> set[str]:
@@ -210,6 +211,18 @@ def test_a_clock_that_seems_wrong_removes_nothing_without_a_word(
     assert expiring.plan(setup, now=NOW + days * DAY).doubt
     assert expiring.expire(setup, now=NOW + days * DAY, now_is_right=True).removed
     assert there(setup, "today", "bundle") or days > 100
+
+
+def test_a_sweep_by_the_same_wrong_clock_does_not_make_it_right(setup: Setup, save: Save) -> None:
+    save(120, "succeeded", "not old")
+    backdate(setup, NOW - 150 * DAY, layout.STORE)
+    save(0.1, run="just swept")
+    with pytest.raises(RefusedError, match=r"older than a day is of .* more than 100 days before"):
+        expiring.expire(setup, now=NOW)
+    assert there(setup, "not old", "bundle")
+    save(99, "succeeded", "last quarter")
+    assert expiring.plan(setup, now=NOW).doubt == ""
+    assert expiring.expire(setup, now=NOW).removed
 
 
 def test_a_damaged_run_keeps_its_orphans_and_the_rest_goes_on(setup: Setup, save: Save, today: None) -> None:
