@@ -366,8 +366,9 @@ def test_variables_that_only_look_like_ours_are_left_alone(monkeypatch: pytest.M
 def test_files_that_are_no_toml(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "a.toml"
     path.write_bytes(content)
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(ConfigError, match=message) as caught:
         load(path)
+    assert "--config" in str(caught.value.remedy)
 
 
 def test_a_file_that_was_asked_for_must_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

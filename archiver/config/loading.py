@@ -26,6 +26,7 @@ from archiver.errors import ConfigError
 FILE_NAME = "archiver.toml"
 
 _MAX_FILE = 1 << 20
+_ANOTHER = "name another one with --config"
 
 
 def load(
@@ -45,7 +46,10 @@ def load(
     except ValidationError as error:
         raise explained(error, path, from_file, given) from None  # it says all that pydantic does
     except SettingsError as error:
-        raise ConfigError(f"the environment cannot be read as settings: {error}") from error
+        raise ConfigError(
+            f"the environment cannot be read as settings: {error}",
+            remedy="correct or unset the ARCHIVER_… variable that it names",
+        ) from error
     finally:
         file_values.reset(token)
     settings._file = path
@@ -101,14 +105,18 @@ def _read(path: Path) -> dict[str, Any]:
         with path.open("rb") as file:
             data = file.read(_MAX_FILE + 1)
         if len(data) > _MAX_FILE:
-            raise ConfigError(f"{path} has more than {_MAX_FILE} bytes: it is no configuration file")
+            raise ConfigError(
+                f"{path} has more than {_MAX_FILE} bytes: it is no configuration file", remedy=_ANOTHER
+            )
         values = tomllib.loads(data.decode("utf-8"))
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+        raise ConfigError(
+            f"{path} cannot be read: {error.strerror}", remedy=f"check its owner and mode, or {_ANOTHER}"
+        ) from error
     except RecursionError as error:
-        raise ConfigError(f"{path} is nested too deep for a configuration file") from error
+        raise ConfigError(f"{path} is nested too deep for a configuration file", remedy=_ANOTHER) from error
     except ValueError as error:  # UnicodeDecodeError and TOMLDecodeError, which says line and column
-        raise ConfigError(f"{path} is not TOML: {error}") from error
+        raise ConfigError(f"{path} is not TOML: {error}", remedy=f"mend it there, or {_ANOTHER}") from error
     for section, key in PATHS:
         table = values.get(section)
         if isinstance(table, dict) and key in table:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import archiver
+from archiver.errors import RedactionUnavailableError
 from archiver.redact import cache
 from archiver.redact.engine import ENGINE, Expression
 from archiver.redact.ruleset import Rule, RuleSet
@@ -255,9 +256,15 @@ def _program() -> str:
     """Tells this package's code from any other, also where its version stayed the same."""
     folder = Path(archiver.__file__).parent
     digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        about = path.stat()
-        digest.update(f"{path.relative_to(folder)} {about.st_size} {about.st_mtime_ns}\n".encode())
+    try:
+        for path in sorted(folder.rglob("*.py")):
+            about = path.stat()
+            digest.update(f"{path.relative_to(folder)} {about.st_size} {about.st_mtime_ns}\n".encode())
+    except OSError as error:
+        raise RedactionUnavailableError(
+            f"the files of this program in {folder} cannot be listed: {error.strerror}",
+            remedy="check the disk, and how many files may be open (`ulimit -n`)",
+        ) from error
     return digest.hexdigest()
 
 

@@ -99,7 +99,8 @@ def subfolder(root: int, parts: tuple[str, ...], *, make: bool = False) -> Itera
     No component may be a symbolic link. With `make`, missing folders come into being with mode 0700; the
     caller syncs them.
     """
-    handle = os.dup(root)
+    with translated("/".join(parts) or "the store's folder"):
+        handle = os.dup(root)
     try:
         for depth, part in enumerate(parts, start=1):
             inner = _enter(handle, part, "/".join(parts[:depth]), make=make)
