@@ -371,6 +371,25 @@ def test_files_that_are_no_toml(tmp_path: Path, content: bytes, message: str) ->
     assert "--config" in str(caught.value.remedy)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        '[sweep]\nidle = "{}"',
+        "[{}]\nx = 1",
+        "[store]\n{} = 1",
+        '[store]\nid = "{}"',
+        '[[sweep.sources]]\nkind = "codex"\n{} = 1',
+    ],
+)
+def test_a_credential_in_the_wrong_place_is_not_said(tmp_path: Path, content: str) -> None:
+    secret = "ghp_" + "aB3dE6gH9j" * 3 + "kL2mN5"
+    path = write(tmp_path / "a.toml", content.format(secret))
+    with pytest.raises(ConfigError, match=str(path)) as caught:
+        load(path)
+    assert secret not in f"{caught.value} {caught.value.remedy}"
+    assert "…" in str(caught.value)
+
+
 def test_a_file_that_was_asked_for_must_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match="no configuration file") as caught:
         load(tmp_path / "none.toml")

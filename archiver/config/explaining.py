@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from difflib import get_close_matches
@@ -20,6 +21,9 @@ DOCUMENTATION = "CONFIGURATION.md in the documentation explains every key"
 
 _MOST_SHOWN = 80
 """Characters of a wrong value."""
+_LONG_WORD = re.compile(r"(?<![\w+/=.~-])(?![/.~])[\w+/=.~-]{16,}")
+"""But for paths."""
+_MIXED = re.compile(r"\d.*[A-Za-z]|[A-Za-z].*\d")
 _ABSENT = object()
 _TABLES: dict[str, type[BaseModel]] = {"sweep.sources": SourceSettings, "redaction.patterns": PatternSettings}
 """Keys whose values are lists of tables."""
@@ -61,12 +65,18 @@ def explained(
         if dotted in _TABLES and rest:
             *entry, field = rest
             known = set(_TABLES[dotted].model_fields)
-            text = f"{where}: {dotted}{_place(entry)} has no key {field!r}"
+            text = f"{where}: {dotted}{_place(entry)} has no key {_veiled(repr(field))}"
             return ConfigError(text, remedy=like(str(field), known))
         known = {".".join(name) for name, _ in leaves()} if len(key) > 1 else set(Settings.model_fields)
-        return ConfigError(f"{where}: there is no key {dotted!r}", remedy=like(dotted, known))
-    text = f"{where}: {dotted}{_place(rest)}: {_wrong(first, key)}"
+        text = f"{where}: there is no key {_veiled(repr(dotted))}"
+        return ConfigError(text, remedy=like(dotted, known))
+    text = f"{where}: {_veiled(f'{dotted}{_place(rest)}: {_wrong(first, key)}')}"
     return ConfigError(text, remedy=_set_singly(key) if variables else DOCUMENTATION)
+
+
+def _veiled(text: str) -> str:
+    """The text without long words that may be a credential in the wrong place; no rules are loaded yet."""
+    return _LONG_WORD.sub(lambda found: "…" if _MIXED.search(found[0]) else found[0], text)
 
 
 def _split(loc: tuple[int | str, ...]) -> tuple[tuple[str, ...], list[int | str]]:
