@@ -19,6 +19,7 @@ from archiver.layout import Kind
 from archiver.notes import Notes
 from archiver.parallel import in_order
 from archiver.retention import Standing
+from archiver.shellwords import run_word
 from archiver.tagging.settling import settle
 
 if TYPE_CHECKING:
@@ -81,8 +82,8 @@ def hold(
 ) -> Changed:
     """Keep all of the run until it is released.
 
-    Raises `NoSuchRunError`, `RunErasedError`, `UntrustedWriterError` where nobody would believe the note,
-    `AuditError`, and the store's errors: then run it again.
+    Raises `NoSuchRunError`, `RunErasedError` (also where that came meanwhile), `UntrustedWriterError` where
+    nobody would believe the note, `AuditError`, and the store's errors: then run it again.
     """
     call, warnings = _call(run, setup, "hold", reason, tick, now)
     items = _items(setup, run)
@@ -97,7 +98,7 @@ def hold(
         changed += count
         if not count:
             break
-    return _changed(call, items, changed, False, warnings)
+    return _changed(call, items, changed, False, (*warnings, *_overtaken(call)))
 
 
 def release(
@@ -183,6 +184,22 @@ def _agree(call: _Call) -> None:
         f"run {call.run} was put on hold meanwhile: {noting.words(unseen[0])}",
         remedy="if that is to end as well, release it once more",
     )
+
+
+def _overtaken(call: _Call) -> tuple[str, ...]:
+    """What was removed while the note of the hold came; `RunErasedError` where all of it may be.
+
+    Who removes looks for a hold behind the own note, and goes on without one: so whoever holds looks, too.
+    """
+    said = []
+    for one in Notes(call.setup).of(call.run):
+        if one.name not in call.seen and one.note.kind == "erase":
+            error = noting.erased(call.run, one)
+            error.remedy = f"what is left of it is on hold: `archiver verify {run_word(call.run)}` names it"
+            raise error
+        if one.name not in call.seen and one.note.kind == "remove":
+            said.append(f"bundles of run {call.run} were removed meanwhile: {noting.words(one)}")
+    return tuple(said)
 
 
 def _tag(call: _Call, items: list[Item]) -> int:

@@ -14,7 +14,7 @@ import pytest
 from archiver import holding, layout, notes, noting
 from archiver.catalog import Catalog
 from archiver.cli import program
-from archiver.errors import NoSuchRunError, RunHeldError, UntrustedWriterError
+from archiver.errors import NoSuchRunError, RunErasedError, RunHeldError, UntrustedWriterError
 from archiver.notes import Notes
 from archiver.removing import erase, look, remove
 from archiver.setup import Setup
@@ -51,6 +51,28 @@ def test_again_does_nothing_new_and_covers_what_was_saved_since(setup: Setup, no
     assert set(tags(setup).values()) == {"hold"}
     signed = [one.note for one in Notes(setup).of(RUN)]
     assert [(one.kind, one.reason) for one in signed] == [("hold", "one")]
+
+
+@pytest.mark.parametrize("act", [erase, remove])
+def test_a_removal_that_saw_no_hold_is_said(
+    act: Callable[..., object], setup: Setup, note: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(setup, note)
+    write_down = holding.audit.note
+
+    def overtaken(*given: Any, **named: Any) -> tuple[str, ...]:
+        with monkeypatch.context() as plain:
+            plain.setattr(holding.audit, "note", write_down)
+            act(RUN, setup)  # through, before the note of the hold is there
+            return write_down(*given, **named)
+
+    monkeypatch.setattr(holding.audit, "note", overtaken)
+    if act is remove:
+        assert any("removed meanwhile" in one for one in holding.hold(RUN, setup, reason="x").warnings)
+        return
+    with pytest.raises(RunErasedError) as caught:
+        holding.hold(RUN, setup, reason="x")
+    assert f"archiver verify {RUN}" in str(caught.value.remedy)
 
 
 def test_a_dry_run_changes_nothing(setup: Setup, note: Path) -> None:
