@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import resource
@@ -33,6 +34,22 @@ def test_a_missing_store_says_what_to_do(tmp_path: Path) -> None:
             call()
         assert "archiver init" in (caught.value.remedy or "")
     assert not (tmp_path / "gone").exists()
+
+
+def test_a_process_that_may_open_no_more_files_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = LocalStore(tmp_path)
+    store.create(NAME, [b"x"], retention="record")
+
+    def none_left(*_: object) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(os, "dup", none_left)
+    every: list[Callable[[], object]] = [*calls(store), lambda: list(store.list())]
+    for call in every:
+        with pytest.raises(StoreUnreachableError, match="Too many open files"):
+            call()
 
 
 def test_a_file_is_not_a_store(tmp_path: Path) -> None:
