@@ -72,6 +72,8 @@ class Source:
     checkpoint: Checkpoint | None = None
     workspace: Path | None = None
     """The folder that the run works in, to be saved with it."""
+    was_still: Callable[[], bool] = lambda: True
+    """Called once when all of the folder was read: whether the run has left it alone until now."""
     only: frozenset[tuple[int, int]] | None = None
     """Device and inode of what may be read, where others than who archives can change what lies at a path."""
 
@@ -267,7 +269,7 @@ def prepare(
             surveys = watch.surveys()
             described = _describe(source, options, found, redacted, surveys, redactor, setup, now())
             checkpoint = redactor.checkpoint(described)
-            tree = workspace.members() if workspace is not None else ()
+            tree = workspace.members(source.was_still) if workspace is not None else ()
             reached = setup.seal_to(found.run, checkpoint.value.task_id, "bundle")
             terms = Terms.of(redactor.receipt(), reached.fingerprints)
             summarise = reducing.once(redacted_summary(options.summarise, redactor))

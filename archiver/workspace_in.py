@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from archiver.redact.carried import CarriedRedactor
 
 _GIT = ".git"
+_MOVED = Skipped(
+    "(the same moment)",
+    "the run went on before all of its folder was read: files may be newer than its conversation",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +95,11 @@ class WorkspaceIn:
                 self._learn(found)
         return self
 
-    def members(self) -> tuple[Member, ...]:
-        """The members of the workspace: document, tree, contents, and commits that no remote has."""
+    def members(self, was_still: Callable[[], bool] = lambda: True) -> tuple[Member, ...]:
+        """The members of the workspace: document, tree, contents, and commits that no remote has.
+
+        `was_still` is called when all was read; where it says no, the receipt does.
+        """
         contents, others = self._contents()
         commits: tuple[Member, ...] = ()
         if isinstance(self._capture, GitCapture) and self._capture.commits is not None:
@@ -103,6 +110,8 @@ class WorkspaceIn:
                 self._take(self._capture.without_commits())
                 contents, others = self._contents()
         git, staged = self._git()
+        if not was_still():
+            self._leave_out(_MOVED)
         entries = sorted((*others, *_entries(contents)), key=lambda one: path_bytes(one.path))
         entries = self._without_late_names(entries)
         for skipped in self._capture.skipped:

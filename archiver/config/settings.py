@@ -265,7 +265,7 @@ class RunSettings(Frozen):
     patience: Duration = Field(
         timedelta(seconds=15),
         description="How long a call that waits for the store waits, before the run goes on with what is in "
-        "the spool.",
+        "the spool; also how long one waits for its workspace to be read.",
     )
     queue: Annotated[Count, Field(ge=1, le=1000)] = Field(
         8, description="Checkpoints that wait for the background writer."

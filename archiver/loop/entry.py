@@ -211,7 +211,14 @@ def _begun(opening: Opening, opened: Opened, setup: Setup) -> Run:
     rules = _rules(opening.rules, settings)
     if opened.offline:
         writer.reach.missed()
-    saver = Saver(state, writer, rules=rules, strict=opening.strict, patience=patience)
+    saver = Saver(
+        state,
+        writer,
+        rules=rules,
+        strict=opening.strict,
+        patience=patience,
+        captures=settings.workspace.capture,
+    )
     book = EffectBook(
         opened.ledger,
         opened.effects,

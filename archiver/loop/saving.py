@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from archiver import policy
 from archiver.errors import ArchiverError, RunFinishedError, StoreUnreachableError, UsageError
 from archiver.loop.reach import BRIEF
-from archiver.loop.snapshot import Snapshot, Ticket
+from archiver.loop.snapshot import Hold, Snapshot, Ticket
 from archiver.policy import Moment, Policy
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ class Saver:
         rules: Policy,
         strict: bool,
         patience: float,
+        captures: bool = False,
     ) -> None:
+        """`captures`: whether the folder of the run is saved with it."""
         self.state, self.writer = state, writer
         self.lock = threading.RLock()
         self.patience = patience
@@ -72,7 +74,7 @@ class Saver:
         self.closed = False
         self.effects: Callable[[], tuple[Effect, ...]] = tuple
         """What each snapshot says of effects."""
-        self._rules, self._strict = rules, strict
+        self._rules, self._strict, self._captures = rules, strict, captures
         self._began = time.monotonic()
         self._saved_at: float | None = None
         self.tally = Tally()
@@ -120,6 +122,8 @@ class Saver:
     def submit(self, because: str, *, plain: bool = False, awaited: bool = True) -> Ticket:
         """Take a snapshot and give it to the writer; to be called with the lock."""
         ticket = Ticket("waiting", because, awaited=awaited or self._strict)
+        if self._captures and self.state.workspace.path:
+            ticket.hold = Hold()
         make = self.state.maker(self.effects())
         ticket.listen(self.tally.watch(ticket))
         ticket.listen(lambda: self._told(ticket))
@@ -136,12 +140,15 @@ class Saver:
     def settle(self, ticket: Ticket) -> Ticket:
         """Wait for one that is to be durable before its call returns; not to be called with the lock.
 
+        Where the folder of the run is saved too, wait at least until it was read: what the run does next
+        belongs to the next checkpoint.
+
         While the store is away the spool is as durable as it gets: once an attempt at the store has failed,
         or has taken all of the patience, calls no longer wait for it. Raises `StaleWriterError`, and where
         the run is strict what keeps it from being stored.
         """
+        self._wait(ticket)
         if ticket.awaited:
-            self._wait(ticket)
             self.writer.raise_if_stale()
             replaced = ticket.status == "replaced" and ticket.error is None  # by one that has it all
             if self._strict and ticket.status != "stored" and not replaced:
@@ -160,6 +167,18 @@ class Saver:
         )
 
     def _wait(self, ticket: Ticket) -> None:
+        deadline = time.monotonic() + self.patience
+        if ticket.awaited:
+            self._wait_told(ticket)
+        if ticket.hold is not None and not ticket.hold.wait(max(0.0, deadline - time.monotonic())):
+            log.warning(
+                "run %s: its folder was not read within %.0f s; the run goes on, and files of this "
+                "checkpoint may be newer than its conversation",
+                self.state.run_id,
+                self.patience,
+            )
+
+    def _wait_told(self, ticket: Ticket) -> None:
         patience = min(BRIEF, self.patience) if self._unsealed else self.patience
         if self.writer.reach.away:
             ticket.wait(patience)

@@ -20,6 +20,28 @@ is saved in its place. `spooled`: sealed on the local disk, not in the store yet
 _ENDED: Final = ("skipped", "replaced", "stored", "failed")
 
 
+class Hold:
+    """A call that waits while the folder of its run is read: tree and conversation are of one moment."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._read = self._gone = False
+
+    def wait(self, timeout: float) -> bool:
+        """For the call: wait until the folder was read, for so many seconds; whether it was by then."""
+        with self._changed:
+            read = self._changed.wait_for(lambda: self._read, timeout)
+            self._gone = True
+            return read
+
+    def end(self) -> bool:
+        """For who reads: have the call go on; whether it has waited until now."""
+        with self._changed:
+            held, self._read, self._gone = not self._gone, True, True
+            self._changed.notify_all()
+            return held
+
+
 class Ticket:
     """What became of one checkpoint; safe to ask from any thread."""
 
@@ -32,6 +54,8 @@ class Ticket:
         """Its number, once it has one."""
         self.error: ArchiverError | None = None
         """Why it is not saved, or not in the store yet."""
+        self.hold: Hold | None = None
+        """What keeps its call while the folder of the run is read; None where that is not saved."""
         self._status: Status = status
         self._changed = threading.Condition()
         self._listeners: list[Callable[[], None]] = []
@@ -67,6 +91,8 @@ class Ticket:
             self.error = error
             self._changed.notify_all()
             listeners = tuple(self._listeners)
+        if self.hold is not None:
+            self.hold.end()
         for listener in listeners:
             try:
                 listener()

@@ -126,25 +126,29 @@ class Sealer:
             return done
         checkpoint = job.checkpoint()
         try:
-            with self._prepared(checkpoint, self._spool.folder) as prepared:
+            with self._prepared(checkpoint, job, self._spool.folder) as prepared:
                 return self._spooled(prepared, job, started)
         except (StoreError, InputNotFoundError) as error:
             if not self._deliver_all():
                 raise
             because = error
-        with self._prepared(checkpoint, None) as prepared:
+        with self._prepared(checkpoint, job, None) as prepared:
             done = self._put(prepared, job, started)
         if not self._complained:
             log.warning("run %s: saved into the store without the spool: %s", self.place.run, because)
         self._complained = True
         return done
 
-    def _prepared(self, checkpoint: Checkpoint, parent: Path | None) -> AbstractContextManager[Prepared]:
-        place = self.place
+    def _prepared(
+        self, checkpoint: Checkpoint, job: Job, parent: Path | None
+    ) -> AbstractContextManager[Prepared]:
+        place, hold = self.place, job.snapshot.ticket.hold
         captured = self._setup.settings.workspace.capture
         return archive.prepare(
             Source(
-                checkpoint=checkpoint, workspace=describe.workspace_folder(checkpoint) if captured else None
+                checkpoint=checkpoint,
+                workspace=describe.workspace_folder(checkpoint) if captured else None,
+                was_still=hold.end if hold is not None else lambda: True,
             ),
             self._setup,
             lambda _: place,
