@@ -221,12 +221,8 @@ class _Opening:
         """
         run = self._wanted.run
         proven = self._spool.proven()
-        if (proven is None or proven.checkpoint is None) and not self._wanted.start_offline:
-            raise StoreUnreachableError(
-                f"whether there is something to resume of run {run} is not known: {away}",
-                remedy='try again once the store is back; offline="start" begins without knowing, and what '
-                "is saved then becomes a fork if the store turns out to have the run",
-            ) from away
+        if proven is None or proven.checkpoint is None:
+            self._demand_a_start(away)
         log.warning("run %s goes on without the store: %s", run, away)
         if proven is None or proven.checkpoint is None:
             return self._opened(self._new(), Position(run), (), offline=True)
@@ -252,6 +248,21 @@ class _Opening:
             finished=finished,
             offline=True,
         )
+
+    def _demand_a_start(self, away: ArchiverError) -> None:
+        """That the run may begin anew: it was asked for, and the spool knows of no record of it either."""
+        run, head = self._wanted.run, self._spool.head()
+        if head is not None:
+            raise StoreUnreachableError(
+                f"run {run} has record {head.seq}, and what it goes on from is in the store alone: {away}",
+                remedy="try again once the store is back",
+            ) from away
+        if not self._wanted.start_offline:
+            raise StoreUnreachableError(
+                f"whether there is something to resume of run {run} is not known: {away}",
+                remedy='try again once the store is back; offline="start" begins without knowing, and what '
+                "is saved then becomes a fork if the store turns out to have the run",
+            ) from away
 
     def _opened(
         self,

@@ -285,6 +285,19 @@ def test_a_store_that_is_away_at_the_start(config: Path, tmp_path: Path) -> None
         assert run.messages == TALK
 
 
+def test_a_run_that_the_spool_knows_of_does_not_begin_anew(
+    config: Path, setup: Setup, tmp_path: Path
+) -> None:
+    """Its first save would be refused, after the work was done a second time."""
+    with archiver.run("t", config=config, policy=ALWAYS) as run:
+        run.checkpoint(TALK)
+    archive(Source(paths=(_note(setup),)), setup, options=Options(given=Given(run_id="t")))
+    (tmp_path / "store").rename(tmp_path / "away")
+    with pytest.raises(StoreUnreachableError, match="has record 1, and what it goes on from") as caught:
+        archiver.run("t", config=config, offline="start", policy=ALWAYS).open()
+    assert 'offline="start"' not in str(caught.value.remedy)
+
+
 def test_a_restart_while_the_store_is_away_goes_on_from_the_spool(
     config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
