@@ -157,6 +157,13 @@ def inside_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(inner)): path.read_bytes() for path in files}
 
 
+def without_repositories(status: bytes, saved: Saved) -> bytes:
+    """The status without repositories inside: they are not carried, and the receipt has a line for each."""
+    said = {path for path, reason in saved.reasons().items() if reason == "a repository of its own"}
+    own = {b"? " + os.fsencode(path) + b"/" for path in said}
+    return b"\0".join(entry for entry in status.split(b"\0") if entry not in own)
+
+
 def saved_and_made_again(
     repo: Repo, place: Path, *, repository: Path | None = None, **options: Any
 ) -> tuple[Saved, GitWritten, Path]:
@@ -169,5 +176,6 @@ def saved_and_made_again(
     assert written.missing is None
     assert tree_of(into) == tree_of(repo.folder, ignored_in(repo.folder))
     then, now = state_of(repo.folder), state_of(into)
+    then["status"] = without_repositories(then["status"], saved)
     assert now == then
     return saved, written, into
