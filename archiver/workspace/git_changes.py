@@ -169,7 +169,7 @@ def _take_filtered(view: View, places: Places, limit: int, changes: Changes) -> 
 
     Git believes what it noted of a file when a filter ran or line ends were converted. Neither is done here,
     nor when the work tree is made again: what has another size than its object travels as it lies there, and
-    what a filter would convert is compared byte for byte.
+    what a filter or an encoding would convert is compared byte for byte.
     """
     rules = view.ask("ls-files", "-z", "--", ":(glob)**/.gitattributes")
     has_own = (view.private / "info" / "attributes").exists()
@@ -177,7 +177,9 @@ def _take_filtered(view: View, places: Places, limit: int, changes: Changes) -> 
     if not (rules or has_own or untracked or view.line_ends):
         return
     blobs = _blobs(view)
-    filtered = dict(_filters(view))
+    filtered: dict[bytes, bytes] = {}
+    for name, how in _filters(view):
+        filtered.setdefault(name, how)  # the filter comes first
     known = objects.sizes(view, set(blobs.values()))
     lfs = {name: blob for name, blob in blobs.items() if filtered.get(name) == b"lfs"}
     changes.pointers = sorted(_pointers(view, lfs, known))
@@ -208,7 +210,7 @@ def _blobs(view: View) -> dict[bytes, str]:
 
 
 def _filters(view: View) -> Iterator[tuple[bytes, bytes]]:
-    """Files that have a filter by their attributes, and its name."""
+    """Files that have a filter or an encoding by their attributes, and its name."""
     found: list[tuple[bytes, bytes]] = []
     words: list[bytes] = []
 
@@ -221,7 +223,9 @@ def _filters(view: View) -> Iterator[tuple[bytes, bytes]]:
                 found.append((name, value))
 
     names = view.pieces("ls-files", "-z")
-    view.ask("check-attr", "-z", "--stdin", "filter", sink=entries(take), stdin=names)
+    view.ask(
+        "check-attr", "-z", "--stdin", "filter", "working-tree-encoding", sink=entries(take), stdin=names
+    )
     yield from found
 
 

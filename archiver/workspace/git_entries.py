@@ -12,7 +12,7 @@ from archiver.git.worktree import entries
 from archiver.model.workspace import MAX_TREE_PATH, TreeEntry
 from archiver.workspace.found import Found, Skipped, Skips, Stamp, stamp_of
 from archiver.workspace.git_changes import Changes
-from archiver.workspace.git_places import Places, oddities
+from archiver.workspace.git_places import Places, is_in_git_folder, oddities
 from archiver.workspace.options import WorkspaceLimits
 
 _GONE = Stamp(0, 0, 0, 0, 0)
@@ -31,6 +31,9 @@ def found(
         path = os.fsdecode(name)
         if path.count("/") >= limits.depth or len(name) > MAX_TREE_PATH:
             skips.add(path, f"it lies deeper than {limits.depth} folders, or its path is too long")
+            continue
+        if is_in_git_folder(path):
+            skips.add(path, "its name is that of a git folder on some systems")
             continue
         about = places.look(name)
         if about is None or stat.S_ISDIR(about.st_mode):

@@ -12,7 +12,7 @@ from archiver.git.view import View
 from archiver.model.git_document import StagedEntry
 from archiver.workspace.found import Skipped
 from archiver.workspace.git_changes import Changes, Taken, compare
-from archiver.workspace.git_places import Places
+from archiver.workspace.git_places import Places, is_in_git_folder
 
 _NOTHING = "000000"
 _MODULE = "160000"
@@ -68,6 +68,9 @@ def staged(view: View, changes: Changes, limit: int, skipped: list[Skipped]) -> 
     known = objects.sizes(view, {one.blob for one in found if one.blob is not None})
     kept: list[Staged] = []
     for one in found:
+        if is_in_git_folder(one.path):
+            skipped.append(Skipped(one.path, "its name in the index is that of a git folder on some systems"))
+            continue
         size = 0 if one.blob is None else known[one.blob][2] if one.blob in known else None
         if size is None:
             skipped.append(Skipped(one.path, "its staged content is missing from the repository"))

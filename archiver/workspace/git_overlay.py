@@ -11,9 +11,7 @@ from pathlib import Path
 from archiver.errors import ArchiveFormatError, DigestMismatchError
 from archiver.model.git_document import check_relative
 from archiver.model.workspace import TreeEntry
-
-_INVISIBLE = dict.fromkeys([*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
-"""Characters that a file system may drop from a name."""
+from archiver.workspace.git_places import is_in_git_folder
 
 
 def check_name(path: str) -> None:
@@ -22,10 +20,8 @@ def check_name(path: str) -> None:
         check_relative(path)
     except ValueError as error:
         raise ArchiveFormatError(f"an entry of the tree has no usable path: {error}") from error
-    for part in path.split("/"):
-        plain = part.translate(_INVISIBLE).partition(":")[0].rstrip(" .").lower()
-        if plain in (".git", "git~1"):
-            raise ArchiveFormatError("an entry of the tree lies in a git folder")
+    if is_in_git_folder(path):
+        raise ArchiveFormatError("an entry of the tree lies in a git folder")
 
 
 class Overlay:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 _CHUNK = 1 << 20
+_INVISIBLE = dict.fromkeys([*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
+"""Characters that a file system may drop from a name."""
 
 
 class Places:
@@ -67,6 +69,12 @@ class Places:
             return None
         finally:
             os.close(handle)
+
+
+def is_in_git_folder(path: str) -> bool:
+    """Whether a path of a work tree is, or lies in, what some file system takes for a git folder."""
+    parts = (part.translate(_INVISIBLE).partition(":")[0].rstrip(" .").lower() for part in path.split("/"))
+    return any(part in (".git", "git~1") for part in parts)
 
 
 def _object_id(handle: int, size: int, *, sha256: bool) -> str | None:
