@@ -90,16 +90,25 @@ class WorkspaceIn:
         self._apart = apart
         self._look()
         self._mark = redactor.mark()
-        for found in self._found:
-            if found.entry.type == "file" and self._carrier.is_secret(found.entry.path):
-                self._learn(found)
+        self._learn_all()
         return self
 
     def members(self, was_still: Callable[[], bool] = lambda: True) -> tuple[Member, ...]:
         """The members of the workspace: document, tree, contents, and commits that no remote has.
 
-        `was_still` is called when all was read; where it says no, the receipt does.
+        `was_still` is called when all was read; where it says no, the receipt does. What git cannot read any
+        more costs its state and not the save: the files alone are carried then.
         """
+        try:
+            return self._members(was_still)
+        except InputNotFoundError as error:
+            if not isinstance(self._capture, GitCapture):
+                raise
+            self._take_files(error)
+            self._learn_all()
+        return self._members(was_still)
+
+    def _members(self, was_still: Callable[[], bool]) -> tuple[Member, ...]:
         contents, others = self._contents()
         commits: tuple[Member, ...] = ()
         if isinstance(self._capture, GitCapture) and self._capture.commits is not None:
@@ -125,22 +134,34 @@ class WorkspaceIn:
             raise InputNotFoundError(
                 f"the workspace {self._folder} is no folder", remedy="name the folder that the run worked in"
             )
-        place = (self._folder, self._options, self._scratch, self._apart)
         broken = None
         if _is_in_git(self._folder):
             try:
-                self._take(capture_git(*place))
+                self._take(capture_git(*self._place))
             except InputNotFoundError as error:
-                broken = Skipped(_GIT, f"only the files are carried: {error}")
+                broken = error
             else:
                 return
-        self._take(capture_folder(*place))
+        self._take_files(broken)
+
+    @property
+    def _place(self) -> tuple[Path, CaptureOptions, Scratch, Sequence[Path]]:
+        return self._folder, self._options, self._scratch, self._apart
+
+    def _take_files(self, broken: InputNotFoundError | None) -> None:
+        """Find the files alone; `broken` is why git cannot be asked."""
+        self._take(capture_folder(*self._place))
         if broken is not None:
-            self._capture.skipped.append(broken)
+            self._capture.skipped.append(Skipped(_GIT, f"only the files are carried: {broken}"))
 
     def _take(self, capture: Capture) -> None:
         self._capture = capture
         self._found = list(capture.found)
+
+    def _learn_all(self) -> None:
+        for found in self._found:
+            if found.entry.type == "file" and self._carrier.is_secret(found.entry.path):
+                self._learn(found)
 
     def _learn(self, found: Found) -> None:
         try:

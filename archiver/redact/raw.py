@@ -115,7 +115,7 @@ class RawPass:
             if self._inflater.failure is not None:
                 return f"it could not be looked into: {self._inflater.failure}"
         if self._found and (self._binary or self._inflater is not None):
-            return "it holds credentials and is not text, so they cannot be replaced in it"
+            return "it holds credentials and is no text in UTF-8, so they cannot be replaced in it"
         return None
 
     def _look(self, piece: bytes) -> None:

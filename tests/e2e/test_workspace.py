@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import os
 import secrets
+import shutil
 import stat
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from freshness.repos import Repo
@@ -22,6 +24,7 @@ from archiver.extracting import extract
 from archiver.progress import Silent
 from archiver.saved import fetch
 from archiver.setup import Setup
+from archiver.workspace_in import WorkspaceIn
 
 RUN = "r"
 
@@ -122,12 +125,15 @@ def test_no_secret_of_a_workspace_is_carried(setup: Setup, note: Path, folder: P
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archived:
         archived.writestr("inner.txt", f"token {third}\n")
     (folder / "pack.zip").write_bytes(packed.getvalue())
+    (folder / "wide.txt").write_bytes(f'KEY = "{first}"\n'.encode("utf-16"))
+    (folder / "old.txt").write_bytes(f'cl\u00e9 = "{first}"\n'.encode("latin-1"))
     done = save(setup, note, folder)
     unpacked = opened(setup, tmp_path)
     everything = b"".join(path.read_bytes() for path in unpacked.rglob("*") if path.is_file())
     assert not [value for value in (first, second, third) if value.encode() in everything]
     left = {one.member: one.reason for one in done.receipt.left_out}
-    assert set(left) == {".env", "pack.zip"}
+    assert set(left) == {".env", "pack.zip", "wide.txt", "old.txt"}
+    assert all("is no text in UTF-8" in left[name] for name in ("wide.txt", "old.txt"))
     out = back(setup, tmp_path / "out")
     assert (out / "conf.py").read_text().startswith('KEY = "[REDACTED:github-token:')
     assert "[REDACTED:" in (out / "notes.txt").read_text()
@@ -186,6 +192,31 @@ def test_commits_that_hold_a_secret_stay_and_what_they_changed_travels(
     assert not (unpacked / "workspace" / "git").exists()
     out = back(setup, tmp_path / "out")
     assert (out / "conf.py").read_text() == "KEY = load()\n"
+
+
+def test_a_repository_that_breaks_meanwhile_costs_its_state_and_not_the_save(
+    setup: Setup, note: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What git ignores is a file like any other then, and secrets of it are known."""
+    repo = Repo(tmp_path / "repo")
+    secret = secrets.token_hex(12)
+    (repo.folder / ".gitignore").write_text(".env\n")
+    repo.commit("one\n")
+    (repo.folder / ".env").write_text(f"DB_PASSWORD={secret}\n")
+    (repo.folder / "new.txt").write_text(f"it is {secret}\n")
+    git(repo.folder, "add", "new.txt")
+    members = WorkspaceIn.members
+
+    def breaking(self: WorkspaceIn, *more: Any) -> Any:
+        shutil.rmtree(repo.folder / ".git" / "objects")
+        return members(self, *more)
+
+    monkeypatch.setattr(WorkspaceIn, "members", breaking)
+    done = save(setup, note, repo.folder)
+    assert any("only the files are carried" in one.reason for one in done.receipt.left_out)
+    out = back(setup, tmp_path / "out")
+    assert sorted(path.name for path in out.iterdir()) == [".gitignore", "file.txt", "new.txt"]
+    assert "[REDACTED:" in (out / "new.txt").read_text()
 
 
 def test_what_a_remote_has_is_taken_from_a_clone(setup: Setup, note: Path, tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def work(setup: Setup, place: Place) -> archiver.Run | None:
         ticket = run.checkpoint(messages, milestone=f"step {number}")
         if ticket.saved:
             place.tell("durable", number)
-    run.flush(60)
+    run.flush(2)
     return run
 
 
