@@ -70,6 +70,19 @@ def test_modes_times_links_and_folders_that_nobody_may_enter(
     assert (parent / "into").lstat().st_mode & 0o777 == 0o700
 
 
+def test_what_is_being_filled_is_private(tmp_path: Path, content: Callable[[str], Path]) -> None:
+    """Folder and file get what they are entitled to when they are whole."""
+    into, seen = tmp_path / "into", []
+
+    def look(sha256: str) -> Path:
+        seen.extend((into / path).lstat().st_mode & 0o777 for path in ("", "a", "a/b"))
+        return content(sha256)
+
+    write_tree([folder("a", 0o777), file("a/b", mode=0o666)], look, into)
+    assert seen == [0o700, 0o700, 0o600]
+    assert [(into / path).lstat().st_mode & 0o777 for path in ("a", "a/b")] == [0o777, 0o666]
+
+
 def test_a_folder_that_no_entry_names_has_the_usual_mode(
     tmp_path: Path, content: Callable[[str], Path]
 ) -> None:
