@@ -45,6 +45,7 @@ from archiver.progress import Progress, Silent
 from archiver.record_of import record_of
 from archiver.redact import Redactor, new_key
 from archiver.redacted import Redacted
+from archiver.remembered import Remembered, going_on
 from archiver.rows import looks_like_rows, read_rows
 from archiver.safetext import one_line
 from archiver.saying import clean_errors, redacted_summary, warnings_of
@@ -52,7 +53,6 @@ from archiver.scratch import Scratch
 from archiver.sealing import SealedBundle, seal
 from archiver.setup.remote import store_options
 from archiver.transcripts.reader import Dropped, Reading, read
-from archiver.transcripts.survey import PartSurvey
 from archiver.watch import Watch
 
 if TYPE_CHECKING:
@@ -246,11 +246,13 @@ def prepare(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     parent: Path | None = None,
     choose: Choose = lambda _terms, _outcome: "unacknowledged",
+    remembered: Remembered | None = None,
 ) -> Iterator[Prepared]:
     """All that is done before the store is asked: the checkpoint as a sealed bundle in a scratch folder.
 
     `place` says where a transcript goes; `parent` is the folder that the scratch folder is made in, which
-    goes when the block ends; `choose` what the bundle is based on, if that pays. Errors that leave the block
+    goes when the block ends; `choose` what the bundle is based on, if that pays. `remembered` is what earlier
+    saves of the run left in this process, for a checkpoint that the caller made. Errors that leave the block
     are free of credentials.
     """
     progress = progress or Silent()
@@ -261,44 +263,56 @@ def prepare(
         workspace = _workspace(source, setup, redactor, scratch)
         progress.stage("redact", total)
         compaction = _compact_options(options, setup)
-        watch = Watch(transcript, compaction)
-        with telemetry.span("archiver.save.redact"):
-            redacted = redactor.transcript(transcript, scratch, progress, watch.part)
-        progress.stage("compact", None)
-        with telemetry.span("archiver.save.compact"):
-            surveys = watch.surveys()
-            described = _describe(source, options, found, redacted, surveys, redactor, setup, now())
-            checkpoint = redactor.checkpoint(described)
-            tree = workspace.members(source.was_still) if workspace is not None else ()
-            reached = setup.seal_to(found.run, checkpoint.value.task_id, "bundle")
-            terms = Terms.of(redactor.receipt(), reached.fingerprints)
-            summarise = reducing.once(redacted_summary(options.summarise, redactor))
-            made = partial(compact, checkpoint, watch.outlines, compaction, scratch, summarise=summarise)
-            based = choose(terms, checkpoint.value.outcome)
-            compacted, based = reducing.reduced(lambda marks: made(marks=marks), tree, based)
-            limits = setup.settings.limits
-            compacted = reducing.fitted(compacted, limits, redactor, scratch, full=options.full, based=based)
-        _check_ids(compacted.checkpoint.value, found)
-        with telemetry.span("archiver.save.seal"):
-            base = based.base if isinstance(based, Based) else None
-            sealed = seal(redactor, compacted, found, setup, scratch, progress, reached, base)
-        # Once more, with what the last scan found: the record repeats texts of the checkpoint.
-        settled = redactor.settled(compacted.checkpoint).value
-        _check_ids(settled, found)
-        yield Prepared(
-            sealed,
-            settled,
-            found,
-            compacted.report,
-            tuple(dropped),
-            total,
-            redactor,
-            setup,
-            options.made_of,
-            compacted.marks,
-            terms,
-            based,
-        )
+        own = remembered if source.checkpoint is not None else None
+        watch = Watch(transcript, compaction, survey=source.checkpoint is None)
+        with going_on(own, compaction, watch, parent) as going:
+            with telemetry.span("archiver.save.redact"):
+                redacted = redactor.transcript(
+                    transcript, scratch, progress, watch.part, going.keeping if going else None
+                )
+            progress.stage("compact", None)
+            with telemetry.span("archiver.save.compact"):
+                described = _describe(source, options, found, redacted, watch, redactor, setup, now())
+                checkpoint = redactor.checkpoint(described)
+                tree = workspace.members(source.was_still) if workspace is not None else ()
+                reached = setup.seal_to(found.run, checkpoint.value.task_id, "bundle")
+                terms = Terms.of(redactor.receipt(), reached.fingerprints)
+                summarise = reducing.once(redacted_summary(options.summarise, redactor))
+                reuse = going.reuse() if going else None
+                room = going.scratch if going and reuse else scratch
+                made = partial(
+                    compact, checkpoint, watch.outlines, compaction, room, summarise=summarise, reuse=reuse
+                )
+                based = choose(terms, checkpoint.value.outcome)
+                compacted, based = reducing.reduced(lambda marks: made(marks=marks), tree, based)
+                limits = setup.settings.limits
+                compacted = reducing.fitted(
+                    compacted, limits, redactor, scratch, full=options.full, based=based
+                )
+            _check_ids(compacted.checkpoint.value, found)
+            with telemetry.span("archiver.save.seal"):
+                base = based.base if isinstance(based, Based) else None
+                scanned = going.scanned if going else None
+                sealed = seal(redactor, compacted, found, setup, scratch, progress, reached, base, scanned)
+            # Once more, with what the last scan found: the record repeats texts of the checkpoint.
+            settled = redactor.settled(compacted.checkpoint).value
+            _check_ids(settled, found)
+            if going:
+                going.leave()
+            yield Prepared(
+                sealed,
+                settled,
+                found,
+                compacted.report,
+                tuple(dropped),
+                total,
+                redactor,
+                setup,
+                options.made_of,
+                compacted.marks,
+                terms,
+                based,
+            )
 
 
 def _workspace(source: Source, setup: Setup, redactor: Redactor, scratch: Scratch) -> WorkspaceIn | None:
@@ -381,7 +395,7 @@ def _describe(
     options: Options,
     place: Position,
     redacted: Redacted[Transcript],
-    surveys: list[PartSurvey],
+    watch: Watch,
     redactor: Redactor,
     setup: Setup,
     now: datetime,
@@ -393,7 +407,7 @@ def _describe(
         task = redactor.text(task or checkpoint.task_id)
     else:
         task = redactor.text(task or place.run)
-        checkpoint = describe.from_transcript(redacted.value, surveys, place.run, task, now)
+        checkpoint = describe.from_transcript(redacted.value, watch.surveys(), place.run, task, now)
         if before is not None:
             checkpoint = checkpoint.model_copy(
                 update={"created_at": min(before.created_at, checkpoint.checkpoint_at)}

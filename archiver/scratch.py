@@ -11,6 +11,7 @@ import shutil
 import stat
 import tempfile
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,6 +73,56 @@ class Spool:
         return _failed(self.path.parent, error)
 
 
+class Tape:
+    """A private file that is written on where earlier work ended; what stood behind that is cut off.
+
+    Raises as a `Spool` does.
+    """
+
+    def __init__(self, path: Path, size: int) -> None:
+        """`size`: bytes that it has already and keeps; 0 for a new one."""
+        self.path = path
+        self.size = size
+        try:
+            self._file = path.open("r+b" if size else "w+b", buffering=1 << 18)
+            self.cut(size)
+        except OSError as error:
+            raise _failed(path.parent, error) from error
+
+    def cut(self, size: int) -> None:
+        """Give up all but the first so many bytes."""
+        self._file.seek(size)
+        self._file.truncate()
+        self.size = size
+
+    def write(self, data: bytes) -> None:
+        """Add to its end."""
+        try:
+            self._file.write(data)
+        except OSError as error:
+            raise _failed(self.path.parent, error) from error
+        self.size += len(data)
+
+    def flush(self) -> None:
+        """Have all of it seen by who opens the file."""
+        try:
+            self._file.flush()
+        except OSError as error:
+            raise _failed(self.path.parent, error) from error
+
+    def __enter__(self) -> Tape:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._file.close()
+        except OSError as failed:
+            if error is None:
+                raise _failed(self.path.parent, failed) from failed
+
+
 def _failed(folder: Path, error: OSError) -> ArchiverError:
     full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
     return (StoreFullError if full else InputNotFoundError)(
@@ -82,7 +133,7 @@ def _failed(folder: Path, error: OSError) -> ArchiverError:
 
 
 class Scratch:
-    """A folder of mode 0700 that lives as long as one save or one restore.
+    """A folder of mode 0700 that lives as long as one save or one restore, or as a run that is saved again.
 
     A killed process cannot remove its folder; the next one that makes a folder in the same place does.
     """
@@ -128,12 +179,25 @@ class Scratch:
             raise _failed(self.path, error) from error
         return path
 
+    def keep_only(self, paths: Iterable[Path]) -> None:
+        """Remove all files but these, of a folder that lives longer than one save."""
+        kept = {*(path.name for path in paths), _MARK}
+        self._spools = [spool for spool in self._spools if spool.path.name in kept]
+        with suppress(OSError):
+            for path in self.path.iterdir():
+                if path.name not in kept:
+                    path.unlink()
+
     def __enter__(self) -> Scratch:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the folder; for one that outlives the block it was made in."""
         for spool in self._spools:
             spool.abandon()
         with suppress(OSError):

@@ -15,6 +15,7 @@ from archiver.model.manifest import ManifestHead
 from archiver.position import Position
 from archiver.progress import Progress
 from archiver.redact import Redactor
+from archiver.redact.scanned import Scanned
 from archiver.scratch import Scratch
 
 if TYPE_CHECKING:
@@ -49,11 +50,16 @@ def seal(
     progress: Progress,
     reached: age.Reached,
     base: pack.Base | None = None,
+    scanned: Scanned | None = None,
 ) -> SealedBundle:
-    """Scan every member once more, pack what `base` has not, and seal the stream into a private file."""
+    """Scan every member once more, pack what `base` has not, and seal the stream into a private file.
+
+    `scanned` knows which members an earlier save of this process found clean.
+    """
     checkpoint = compacted.checkpoint.value
-    scanned = redactor.members(compacted.members.derive(lambda found: _in_order(checkpoint, found)), scratch)
-    complete = scanned.derive(lambda found: (*found, members.of_receipt(redactor.receipt())))
+    ordered = compacted.members.derive(lambda found: _in_order(checkpoint, found))
+    safe = redactor.members(ordered, scratch, scanned)
+    complete = safe.derive(lambda found: (*found, members.of_receipt(redactor.receipt())))
     progress.stage("pack", sum(member.size for member in complete.value))
     head = ManifestHead(
         run=place.run,

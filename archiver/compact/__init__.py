@@ -7,6 +7,7 @@ result is valid for its dialect, and compacting it again changes nothing.
 
 from archiver.compact.compaction import Compacted, compact
 from archiver.compact.fitting import Fitted, fit
+from archiver.compact.kept import Kept, Reuse
 from archiver.compact.marks import Marks
 from archiver.compact.notes import Conclusion, Stub, read_stub
 from archiver.compact.options import CompactOptions, CompactReport
@@ -20,8 +21,10 @@ __all__ = [
     "Compacted",
     "Conclusion",
     "Fitted",
+    "Kept",
     "Marks",
     "Outline",
+    "Reuse",
     "Stub",
     "Summarise",
     "SummaryFacts",

@@ -30,6 +30,14 @@ class Artifacts:
         self._written: set[str] = set()
         self._scratch = scratch
 
+    def copy(self) -> Artifacts:
+        """What is collected so far, to be gone on from elsewhere."""
+        made = Artifacts((), self._scratch)
+        made.members = list(self.members)
+        made._by_digest = dict(self._by_digest)
+        made._written = set(self._written)
+        return made
+
     @property
     def artifacts(self) -> tuple[Artifact, ...]:
         """All of them, each once, in the order in which they were first seen."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from archiver.compact.artifacts import FOLDER, Artifacts
 from archiver.compact.editor import Editor
+from archiver.compact.kept import Kept, Reuse
 from archiver.compact.marks import Front, Marks
 from archiver.compact.notes import Conclusion
 from archiver.compact.options import CompactOptions, CompactReport
@@ -44,16 +45,18 @@ def compact(
     summarise: Summarise | None = None,
     carried: Sequence[Member] = (),
     marks: Marks | None = None,
+    reuse: Reuse | None = None,
 ) -> Compacted:
     """Compact a redacted checkpoint.
 
     `outlines` has one outline for each transcript part, filled during the survey (None: made here, by one
     more pass). `carried` are members of an earlier bundle; those that hold artifacts the checkpoint lists
     are kept. With the `marks` of an earlier compaction of the run nothing gets old that was not by then, and
-    segments that are the same keep their paths. Raises `UsageError` when the outlines do not fit the
-    transcript.
+    segments that are the same keep their paths. With `reuse` the segments that the last compaction of this
+    process made of the same items are not made again; `scratch` then outlives the save. Raises `UsageError`
+    when the outlines do not fit the transcript.
     """
-    work = _Compaction(options, scratch, redacted.value, carried, marks or Marks())
+    work = _Compaction(options, scratch, redacted.value, carried, marks or Marks(), reuse)
     made = redacted.derive(lambda checkpoint: work.run(checkpoint, outlines, summarise))
     return Compacted(
         made.derive(lambda pair: pair[0]), made.derive(lambda pair: pair[1]), work.report, work.marks
@@ -68,10 +71,14 @@ class _Compaction:
         checkpoint: Checkpoint,
         carried: Sequence[Member],
         before: Marks,
+        reuse: Reuse | None,
     ) -> None:
         self.report = CompactReport()
         self.marks = Marks()
         self._before = before
+        self._reuse = reuse
+        self._listed = checkpoint.artifacts
+        self._items: list[int] = []
         self._fronts: list[Front | None] = []
         self._options = options
         self._scratch = scratch
@@ -94,7 +101,9 @@ class _Compaction:
         )
         full, whole = self._full(checkpoint)
         members = (*writer.members, *self._artifact_members(), *whole.members)
-        self.marks = Marks(tuple(self._fronts), tuple(writer.segments), tuple(whole.segments))
+        self.marks = Marks(
+            tuple(self._fronts), tuple(writer.segments), tuple(whole.segments), tuple(self._items)
+        )
         self._count(transcript, writer.members)
         compacted = checkpoint.model_copy(
             update={
@@ -112,14 +121,75 @@ class _Compaction:
         if part.items.raw or dialect.name == "opaque":
             self.report.kept_whole += (part.name,)
             self._fronts.append(None)
+            self._items.append(0)
             return writer.part(part, part.items.blocks(), part.items.count)
         front = self._before.front(len(self._fronts))
+        reuse = self._reuse if not self._fronts else None
         self._fronts.append(front or Front.of(outline))
+        self._items.append(len(outline))
         plan = Plan(outline, self._options, front)
+        writer.begin(part)
+        kept = self._adopted(plan, writer, reuse) if reuse is not None else None
         editor = Editor(plan, dialect, self._options, self._artifacts, self.report)
         self._outlines.append((outline, editor.conclusions))
-        dropped = len(plan.dropped)
-        return writer.part(part, editor.blocks(part.items), len(outline) - dropped)
+        first = 0
+        if kept is not None:
+            first = kept.items
+            editor.removed.update(kept.removed)
+            editor.conclude(part.items, first)
+        if reuse is not None:
+            first = self._kept(reuse, kept, plan, editor, writer, part)
+        writer.write(editor.blocks(part.items, first))
+        return writer.end(part, len(outline) - len(plan.dropped))
+
+    def _adopted(self, plan: Plan, writer: SegmentWriter, reuse: Reuse) -> Kept | None:
+        """What the last compaction made of the first items, where this one would make the same of them."""
+        kept = reuse.before
+        if (
+            kept is None
+            or kept.items > reuse.same
+            or (kept.options, kept.listed) != (self._options, self._listed)
+            or kept.decided != plan.decided(kept.items)
+            or not writer.adopt(kept.segments, kept.members)
+        ):
+            return None
+        self._artifacts, self.report = kept.artifacts.copy(), kept.report.copy()
+        return kept
+
+    def _kept(
+        self,
+        reuse: Reuse,
+        kept: Kept | None,
+        plan: Plan,
+        editor: Editor,
+        writer: SegmentWriter,
+        part: TranscriptPart,
+    ) -> int:
+        """Write the items that the next save will have too, and keep what was made of them.
+
+        Gives the number of items that are written by now.
+        """
+        first = kept.items if kept is not None else 0
+        based = self._before.items[0] if self._before.items else None
+        upto = reuse.settled if based is None else based
+        reuse.after = kept
+        if not first < upto <= reuse.settled:
+            return first
+        writer.write(editor.blocks(part.items, first, upto))
+        if writer.cut():
+            segments, members = writer.made()
+            reuse.after = Kept(
+                self._options,
+                self._listed,
+                upto,
+                plan.decided(upto),
+                segments,
+                members,
+                self._artifacts.copy(),
+                dict(editor.removed),
+                self.report.copy(),
+            )
+        return upto
 
     def _full(self, checkpoint: Checkpoint) -> tuple[Transcript | None, SegmentWriter]:
         full = checkpoint.full_transcript

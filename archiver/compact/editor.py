@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -50,13 +51,14 @@ class Editor:
         self._options = options
         self._artifacts = artifacts
         self._report = report
-        self._removed: dict[str, str | None] = {}
+        self.removed: dict[str, str | None] = {}
+        """Ids of dropped items, with those of what they followed."""
 
-    def blocks(self, items: Items) -> Iterator[bytes]:
-        """The items as blocks of whole lines, edited."""
+    def blocks(self, items: Items, first: int = 0, upto: int | None = None) -> Iterator[bytes]:
+        """The items from number `first` to before `upto` as blocks of whole lines, edited."""
         touched = self._plan.touched
-        first = place = 0
-        for block in items.blocks():
+        place = bisect_left(touched, first)
+        for block in _until(items.blocks_from(first), None if upto is None else upto - first):
             count = block.count(b"\n")
             end = place
             while end < len(touched) and touched[end] < first + count:
@@ -67,6 +69,13 @@ class Editor:
                 yield edited
             first += count
             place = end
+
+    def conclude(self, items: Items, upto: int) -> None:
+        """Read how the calls ended that the summary states, of results before item `upto`, which stay."""
+        for item in sorted(self._plan.shown):
+            if item < upto:
+                line = next(items.blocks_from(item)).partition(b"\n")[0]
+                self._show(jsonio.loads(line), item, self._plan.shown[item])
 
     def _edited(self, block: bytes, first: int, touched: list[int]) -> bytes:
         lines = block.split(b"\n")
@@ -86,7 +95,7 @@ class Editor:
         if index in self._plan.dropped:
             own, parent = self._dialect.link(item)
             if own is not None:
-                self._removed[own] = parent
+                self.removed[own] = parent
             self._report.items_dropped += 1
             self._report.reasoning_dropped += 1
             return None
@@ -102,7 +111,7 @@ class Editor:
     def _edit(self, item: Any, index: int) -> Any:
         flags = self._plan.outline.flags[index]
         recent = self._plan.recent(index)
-        edited = self._dialect.relinked(item, self._removed) if self._removed else item
+        edited = self._dialect.relinked(item, self.removed) if self.removed else item
         if flags & REASONING and not recent:
             edited = self._without_reasoning(edited)
         before = edited
@@ -202,3 +211,19 @@ class Editor:
         for result, call in zip(results, self._plan.calls_answered(index), strict=True):
             if call in calls:
                 self.conclusions[call] = conclude(result.text, is_error=result.is_error)
+
+
+def _until(blocks: Iterator[bytes], lines: int | None) -> Iterator[bytes]:
+    """Blocks of whole lines, up to so many lines."""
+    if lines is None:
+        yield from blocks
+        return
+    while lines > 0 and (block := next(blocks, b"")):
+        count = block.count(b"\n")
+        if count > lines:
+            end = 0
+            for _ in range(lines):
+                end = block.index(b"\n", end) + 1
+            block = block[:end]
+        lines -= count
+        yield block

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from archiver.errors import UsageError
@@ -74,3 +74,7 @@ class CompactReport:
     """Where the summary comes from: `given` with the checkpoint, `callable` or `default`."""
     summary_error: str | None = None
     """Type of the error with which the callable failed, so that the default took its place."""
+
+    def copy(self) -> CompactReport:
+        """The counts as they are now."""
+        return replace(self, stubs=Counter(self.stubs))

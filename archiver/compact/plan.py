@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -25,6 +26,8 @@ class Plan:
         self.dropped = self._dropped()
         self.shown = self._shown()
         """Items whose results the summary states, with the calls they answer."""
+        self._changing = b""
+        """1 for each item that may be changed, where others are only read."""
         self.touched = self._touched()
 
     def recent(self, item: int) -> bool:
@@ -37,6 +40,20 @@ class Plan:
         start = bisect_left(outline.result_item, item)
         end = bisect_right(outline.result_item, item, lo=start)
         return list(outline.result_call[start:end])
+
+    def decided(self, upto: int) -> bytes:
+        """A digest of all that decides how the items before `upto` are edited, besides their text."""
+        outline = self.outline
+        results = bisect_left(outline.result_item, upto)
+        calls = outline.result_call[:results]
+        digest = hashlib.sha256(bytes(outline.flags[:upto]))
+        digest.update(bytes(self._recent[response] for response in outline.response[:upto]))
+        digest.update(outline.result_item[:results].tobytes())
+        digest.update(calls.tobytes())
+        digest.update(bytes(self.superseded[call] if call >= 0 else 2 for call in calls))
+        digest.update(array("I", sorted(item for item in self.dropped if item < upto)).tobytes())
+        digest.update(self._changing[:upto])
+        return digest.digest()
 
     def _dropped(self) -> frozenset[int]:
         """Old items of nothing but reasoning, unless a response, a link or the beginning would be lost."""
@@ -73,6 +90,7 @@ class Plan:
             for item, target in zip(outline.link_item, outline.link_to, strict=True):
                 if target in gone:
                     touched[item] = 1
+        self._changing = bytes(touched)
         for item in self.shown:
             touched[item] = 1
         return array("I", (item for item, marked in enumerate(touched) if marked))

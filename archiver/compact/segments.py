@@ -40,7 +40,7 @@ class SegmentWriter:
         self._number = max((_number(one.path) for part in before for one in part), default=0)
         self._spool: Spool | None = None
         self._made: list[Segment] = []
-        self._lines = 0
+        self._lines = self._first = 0
         self._raw = False
         self._expected: deque[Segment] = deque()
         self._passed = 0
@@ -48,18 +48,55 @@ class SegmentWriter:
 
     def part(self, part: TranscriptPart, blocks: Iterable[bytes], count: int | None) -> TranscriptPart:
         """The part with its items written; `count` is what is known of their number."""
-        first = len(self.members)
+        self.begin(part)
+        self.write(blocks)
+        return self.end(part, count)
+
+    def begin(self, part: TranscriptPart) -> None:
+        """Begin a part."""
+        self._first = len(self.members)
         place = len(self.segments)
         self._expected = deque(self._before[place] if place < len(self._before) else ())
         self._made, self._passed = [], 0
         self._raw = part.media == "raw"
+
+    def adopt(self, segments: Sequence[Segment], members: Sequence[Member]) -> bool:
+        """Take segments that the part begins with, as another writer has made them, right after `begin`.
+
+        False, and nothing is done, where not all of them are what the part had before.
+        """
+        known = list(self._expected)[: len(segments)]
+        if known != list(segments):
+            return False
+        for _ in segments:
+            self._expected.popleft()
+        self._made += segments
+        self.members += members
+        return True
+
+    def write(self, blocks: Iterable[bytes]) -> None:
+        """Write items of the part."""
         for block in blocks:
             view = memoryview(block)
             for start, end in self._cuts(block):
                 self._write(view[start:end], block.count(b"\n", start, end))
+
+    def cut(self) -> bool:
+        """End a segment here, unless one is expected to go on; whether one ends here."""
+        if self._expected:
+            return False
+        self._close()
+        return True
+
+    def made(self) -> tuple[tuple[Segment, ...], tuple[Member, ...]]:
+        """The segments of the part so far, where one has just ended."""
+        return tuple(self._made), tuple(self.members[self._first :])
+
+    def end(self, part: TranscriptPart, count: int | None) -> TranscriptPart:
+        """The part as it was written; `count` is what is known of the number of its items."""
         self._close()
         self.segments.append(tuple(self._made))
-        made = self.members[first:]
+        made = self.members[self._first :]
         paths = tuple(member.source for member in made if not isinstance(member.source, bytes))
         size = sum(member.size for member in made)
         return part.model_copy(

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from archiver import jsonio
+from archiver.model.items import Growing
 
 PIECE: Final = 128 << 10
 """Bytes that are parsed at once, about; a larger element is parsed as a whole."""
@@ -20,18 +21,53 @@ _TRIES: Final = 8
 _WINDOW: Final = 16 << 10
 
 
-def elements(array: bytes, piece: int = PIECE) -> Iterator[Any]:
+_COMPARED: Final = 1 << 20
+
+
+class Array:
+    """One JSON array as `jsonio.taken` writes it: the messages of a run at one moment."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    @property
+    def size(self) -> int:
+        """Bytes of its elements as lines: each has a line end in the place of a comma or a bracket."""
+        return max(0, len(self.data) - 1) if self.data != b"[]" else 0
+
+    def begins_like(self, other: Growing, stop: int) -> bool:
+        """Whether its first `stop` bytes are those of the other array, compared byte by byte."""
+        if not isinstance(other, Array) or min(len(self.data), len(other.data)) < stop:
+            return False
+        return self.data is other.data or all(
+            self.data[at : min(at + _COMPARED, stop)] == other.data[at : min(at + _COMPARED, stop)]
+            for at in range(0, stop, _COMPARED)
+        )
+
+    def pieces(self, start: int = 0) -> Iterator[tuple[int, list[tuple[bytes, Any]]]]:
+        """Its elements from byte `start` on, as texts and values, a piece at a time.
+
+        With each piece comes the byte behind it and its comma, where the next one may start.
+        """
+        for stop, values in pieces(self.data, start):
+            yield stop + 1, [(jsonio.again(value), value) for value in values]
+
+
+def pieces(array: bytes, start: int = 0, piece: int = PIECE) -> Iterator[tuple[int, list[Any]]]:
     """The elements of one JSON array as `jsonio.taken` writes it, without blanks; `ValueError` if it is none.
 
-    It is cut where an element may end. Whether one does is not guessed: a text that parses as whole elements,
-    read from a place where one begins, ends where one ends.
+    They come in pieces, each with the byte behind it: at a comma, or at the end of the array. `start` is 0,
+    or lies behind such a comma. The array is cut where an element may end. Whether one does is not guessed: a
+    text that parses as whole elements, read from a place where one begins, ends where one ends.
     """
     if len(array) < 2 or array[:1] != b"[" or array[-1:] != b"]":
         raise ValueError("not a JSON array without blanks around it")
-    start, end = 1, len(array) - 1
+    start, end = max(1, start), len(array) - 1
     while start < end:
         stop, values = _piece(array, start, end, piece)
-        yield from values
+        yield stop, values
         start = stop + 1
         if start == end:
             raise ValueError("the array ends with a comma")

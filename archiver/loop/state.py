@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from archiver import jsonio
-from archiver.loop.pieces import elements
+from archiver.loop.pieces import Array
 from archiver.model import (
     Budget,
     Checkpoint,
@@ -31,7 +30,7 @@ from archiver.transcripts.places import at
 MAX_EVIDENCE: Final = 50
 """The newest pieces of evidence that a checkpoint carries."""
 ITEMS_TO_LOOK_AT: Final = 200
-"""Messages that tell the dialect: so many of those that are only text, and of others."""
+"""Messages that tell the dialect: the first so many that are more than text, and of others before those."""
 _PLAIN: Final = {"role", "content"}
 _PART: Final = TranscriptPart(name="messages.jsonl")
 
@@ -175,18 +174,29 @@ def _transcript(
     main: TranscriptPart,
     others: tuple[TranscriptPart, ...],
 ) -> Transcript:
-    lines: list[bytes] = []
-    seen: list[Any] = []
-    plain = 0
-    for item in elements(messages):
-        lines.append(jsonio.again(item))
-        plain += (quiet := _is_plain(item))
-        if (plain if quiet else len(seen) - plain) < ITEMS_TO_LOOK_AT:
-            seen.append(item)
-    if not lines and not others:
+    if messages == b"[]" and not others:
         return Transcript()
-    filled = main.model_copy(update={"items": Items.of_lines(lines)})
-    return Transcript(dialect=dialect or _found(seen, main, before), parts=(filled, *others))
+    array = Array(messages)
+    told = dialect or _dialect(array, main, before)
+    filled = main.model_copy(update={"items": Items.of_growing(array, size=array.size)})
+    return Transcript(dialect=told, parts=(filled, *others))
+
+
+def _dialect(array: Array, main: TranscriptPart, before: str) -> str:
+    """The dialect of the messages; looked for until enough of them have told, whatever comes after."""
+    seen: list[Any] = []
+    plain = other = 0
+    for _, piece in array.pieces():
+        for _, item in piece:
+            if quiet := _is_plain(item):
+                plain += 1
+            else:
+                other += 1
+            if (plain if quiet else other) <= ITEMS_TO_LOOK_AT:
+                seen.append(item)
+        if other >= ITEMS_TO_LOOK_AT:
+            break
+    return _found(seen, main, before)
 
 
 def _found(seen: list[Any], main: TranscriptPart, before: str) -> str:

@@ -29,6 +29,7 @@ from archiver.loop.writer_errors import gone_stale
 from archiver.loop.writer_queue import Job
 from archiver.model import Checkpoint, Outcome, Record
 from archiver.position import Position
+from archiver.remembered import Remembered
 from archiver.spool import RunSpool
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ class Sealer:
         self._deliver_all = deliver_all
         self._attempt: _Attempt | None = None
         self._epochs = Epochs(setup.settings.run.full_every)
+        self._remembered = Remembered()
         self._acknowledged: deque[tuple[int, str]] = deque()
         self._complained = False
         """Whether it was said that the spool cannot be used."""
@@ -155,7 +157,12 @@ class Sealer:
             options=self._options(),
             parent=parent,
             choose=self._choose,
+            remembered=self._remembered,
         )
+
+    def close(self) -> None:
+        """Remove what was kept for the next save."""
+        self._remembered.close()
 
     def _choose(self, terms: Terms, outcome: Outcome) -> Based | Reason:
         while self._acknowledged:

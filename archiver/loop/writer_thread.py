@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from typing import Final
 
 from archiver.errors import ArchiverError, LimitExceededError, StaleWriterError, UsageError
 from archiver.loop.snapshot import Status, Ticket
@@ -16,6 +17,9 @@ from archiver.loop.writer_room import Room
 from archiver.loop.writer_sealing import Sealed, Sealer
 
 log = logging.getLogger("archiver")
+
+_TO_TIDY: Final = 5.0
+"""Seconds for the thread to remove what it kept for the next save."""
 
 
 class SealingThread:
@@ -132,18 +136,23 @@ class SealingThread:
             left, unsure = self._queue.clear(), self._current
             self._changed.notify_all()
         self._give_up(left, "it was not sealed in time")
-        if unsure is not None:
+        if unsure is None:
+            self._thread.join(_TO_TIDY)
+        else:
             log.error("run %s: a checkpoint was still being sealed when the writer was closed", self._run)
 
     def _work(self) -> None:
-        while (job := self._next()) is not None:
-            try:
-                with self.numbering:
-                    self._seal(job)
-            finally:
-                with self._changed:
-                    self._current = None
-                    self._changed.notify_all()
+        try:
+            while (job := self._next()) is not None:
+                try:
+                    with self.numbering:
+                        self._seal(job)
+                finally:
+                    with self._changed:
+                        self._current = None
+                        self._changed.notify_all()
+        finally:
+            self._sealer.close()
 
     def _next(self) -> Job | None:
         with self._changed:

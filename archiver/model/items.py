@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -22,6 +23,43 @@ PairSource = Callable[[], Iterator[tuple[bytes, Any]]]
 """Starts a new pass over the items: each as its JSON text and its value, parsed once."""
 
 
+class Places:
+    """A file of lines, and the bytes at which some of them begin."""
+
+    __slots__ = ("_at", "_numbers", "path")
+
+    def __init__(self, path: Path, known: Sequence[tuple[int, int]] = ()) -> None:
+        """`known`: numbers of lines, from 0, with the bytes where they begin, in order."""
+        self.path = path
+        self._numbers = [number for number, _ in known]
+        self._at = [at for _, at in known]
+
+    def before(self, number: int) -> tuple[int, int]:
+        """The last known place at or before a line: how many lines lie between, and its byte."""
+        found = bisect_right(self._numbers, number) - 1
+        return (number - self._numbers[found], self._at[found]) if found >= 0 else (number, 0)
+
+    def blocks(self, start: int, stop: int) -> Iterator[bytes]:
+        """The bytes between two places, in blocks of whole lines."""
+        with self.path.open("rb") as file:
+            file.seek(start)
+            while start < stop and (block := file.read(min(BLOCK, stop - start))):
+                if not block.endswith(b"\n"):
+                    block += file.readline()
+                start += len(block)
+                yield block
+
+
+class Growing(Protocol):
+    """The text of items that grows from save to save, so that what is new of it can be read alone."""
+
+    def begins_like(self, other: Growing, stop: int) -> bool:
+        """Whether it has the first `stop` bytes of the other one, byte for byte."""
+
+    def pieces(self, start: int = 0) -> Iterator[tuple[int, list[tuple[bytes, Any]]]]:
+        """Pairs of the items from byte `start` on, where a piece ended, and where each piece ends."""
+
+
 class Items:
     """A re-iterable sequence of JSON texts, one an item, held in memory, in a file or made by a reader.
 
@@ -29,7 +67,7 @@ class Items:
     JSON value a line: their concatenation is the file, byte for byte.
     """
 
-    __slots__ = ("_pairs", "_source", "count", "raw", "size")
+    __slots__ = ("_pairs", "_places", "_source", "count", "growing", "raw", "size")
 
     def __init__(
         self,
@@ -39,9 +77,14 @@ class Items:
         size: int,
         raw: bool = False,
         pairs: PairSource | None = None,
+        growing: Growing | None = None,
+        places: Places | None = None,
     ) -> None:
         self._source = source
         self._pairs = pairs
+        self._places = places
+        self.growing = growing
+        """Their text, where it is one that grows."""
         self.count = count
         """Number of items; None while a reader has not been through them."""
         self.size = size
@@ -72,6 +115,15 @@ class Items:
         return cls(lambda: _pair_blocks(pairs()), count=None, size=size, pairs=pairs)
 
     @classmethod
+    def of_growing(cls, growing: Growing, *, size: int) -> Items:
+        """Items of a text that grows, `size` bytes as lines."""
+
+        def pairs() -> Iterator[tuple[bytes, Any]]:
+            return (pair for _, piece in growing.pieces() for pair in piece)
+
+        return cls(lambda: _pair_blocks(pairs()), count=None, size=size, pairs=pairs, growing=growing)
+
+    @classmethod
     def in_file(cls, path: Path, *, count: int | None, size: int, raw: bool = False) -> Items:
         """Items that lie in a file of `size` bytes: lines ending in `\\n`, or raw chunks."""
         return cls(lambda: _file_blocks(path, raw), count=count, size=size, raw=raw)
@@ -85,6 +137,29 @@ class Items:
             size=size,
             raw=raw,
         )
+
+    @classmethod
+    def in_tape(cls, places: Places, *, count: int, size: int) -> Items:
+        """Items that lie in the first `size` bytes of a file in which some of their places are known."""
+        return cls(lambda: places.blocks(0, size), count=count, size=size, places=places)
+
+    def blocks_from(self, first: int) -> Iterator[bytes]:
+        """As `blocks`, without the first so many items (not for raw ones)."""
+        if self._places is not None:
+            skip, start = self._places.before(first)
+            blocks = self._places.blocks(start, self.size)
+        else:
+            skip, blocks = first, self._source()
+        for block in blocks:
+            count = block.count(b"\n") if skip else 0
+            if skip >= count > 0:
+                skip -= count
+                continue
+            at = 0
+            for _ in range(skip):
+                at = block.index(b"\n", at) + 1
+            skip = 0
+            yield block[at:] if at else block
 
     def blocks(self) -> Iterator[bytes]:
         """The items as blocks of roughly a megabyte; not raw, each block is whole lines ending in `\\n`."""

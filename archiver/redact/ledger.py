@@ -24,6 +24,10 @@ _KEY = re.compile(r"[A-Za-z_]+")
 _SPACE = re.compile(rb"\s|\\[nr]")
 
 
+Note = tuple[str, str, bytes, str]
+"""Rule, kind, value and place of one occurrence."""
+
+
 @dataclass(slots=True)
 class _Entry:
     kind: str
@@ -42,6 +46,8 @@ class Ledger:
         self._value_bytes = 0
         self.total = 0
         """Occurrences noted so far."""
+        self.notes: list[Note] | None = None
+        """Where it is a list, what `replace` was called with, to be done once more."""
 
     def afresh(self) -> Ledger:
         """A ledger without findings that knows the same values, and the rule and kind each was found by."""
@@ -51,11 +57,27 @@ class Ledger:
         made._value_bytes = self._value_bytes
         return made
 
+    def copy(self) -> Ledger:
+        """All that was found so far, as another ledger that goes on from here."""
+        made = self.afresh()
+        made._entries = {
+            key: _Entry(one.kind, one.count, [*one.places]) for key, one in self._entries.items()
+        }
+        made.total = self.total
+        return made
+
+    def become(self, other: Ledger) -> None:
+        """Take up all that the other one found, in place of what this one has; the other is given up."""
+        self._entries, self._first, self._values = other._entries, other._first, other._values
+        self._value_bytes, self.total = other._value_bytes, other.total
+
     def replace(self, rule: str, kind: str, value: bytes, place: str) -> bytes:
         """Note one occurrence of a secret and give its placeholder; one value has one placeholder.
 
         A copy found as a known value counts for the rule that knew it first.
         """
+        if self.notes is not None:
+            self.notes.append((rule, kind, value, place))
         shown = self.fingerprint(value)
         known = self._first.get(shown)
         if known is not None:

@@ -69,12 +69,15 @@ class MemberScan:
         *,
         foreign: bool = False,
         vouched: Callable[[Member], bool] = nobody,
+        known: Callable[[Member], bool] = nobody,
     ) -> None:
         """`foreign`: others made the members, so that lines may be no JSON whatever a name says.
 
-        `vouched`: whether the content of a member was scanned in this save, and nothing is in it.
+        `vouched`: whether the content of a member was scanned in this save, and nothing is in it; `known`:
+        whether it was in an earlier one under this very path.
         """
         self._vouched = vouched
+        self._known = known
         self._foreign = foreign
         self._scrubber = scrubber
         self._opaque = opaque
@@ -90,6 +93,8 @@ class MemberScan:
             rules = tuple(sorted({self._scrubber.rule_of(edit) for edit in named}))
             self.left_out.append(LeftOut(member=shown, reason="its name holds a credential", rules=rules))
             return None
+        if self._known(member):
+            return member
         digest = _NAMED_BY_DIGEST.fullmatch(member.path)
         scanned = member.path == COMMITS or (digest is not None and digest[1] == member.sha256)
         if scanned and self._vouched(member):

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-from archiver import jsonio
 from archiver.model import Items, LeftOut, TranscriptPart
 from archiver.model.items import BLOCK
 from archiver.progress import Progress, Silent
 from archiver.redact import streams
+from archiver.redact.growing import changed
 from archiver.redact.raw import RawPass
 from archiver.redact.scrub import ItemOpaque, Scrubber
 from archiver.scratch import Scratch
@@ -63,7 +63,7 @@ class PartPass:
             for piece in out:
                 spool.write(piece)
             if see is not None:
-                for value in values if out[0] is block else _changed(lines, values, out):
+                for value in values if out[0] is block else changed(lines, values, out):
                     see(value)
             numbers.pass_by(block, len(lines))
             progress.advance(len(block))
@@ -149,9 +149,3 @@ def _unread(items: Items) -> Iterator[tuple[bytes, list[bytes], list[Any]]]:
     """Blocks alone, where nobody asked for the values: they need not be parsed."""
     for block in items.blocks():
         yield block, [], []
-
-
-def _changed(lines: list[bytes], values: list[Any], out: list[bytes]) -> Iterator[Any]:
-    """The values of a block in which lines were redacted; only those are parsed."""
-    for line, value, made in zip(lines, values, b"".join(out).split(b"\n"), strict=False):
-        yield value if made == line else jsonio.loads(made)

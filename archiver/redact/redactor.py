@@ -23,11 +23,13 @@ from archiver.redact.contents import Contents
 from archiver.redact.credential_files import Credentials
 from archiver.redact.exact import ExactMatcher, ExactValue
 from archiver.redact.finder import Finder
+from archiver.redact.growing import GrowingPass, Keeping, Means
 from archiver.redact.inflate import Allowance, InflateLimits
 from archiver.redact.members import COMMITS, MemberScan, blocks, state_opaque
 from archiver.redact.objects import GitObject, ObjectScan, Refusal, ScannedObjects
 from archiver.redact.parts import PartPass, Watch
 from archiver.redact.reuse import Names
+from archiver.redact.scanned import Scanned
 from archiver.redact.scrub import ItemOpaque, Scrubber
 from archiver.redact.standing import Standing
 from archiver.redacted import Redacted, vouch
@@ -56,6 +58,7 @@ class Redactor(Standing):
         self._dialect = "opaque"
         self._made: dict[int, Items] = {}
         self._scratch: Scratch | None = None
+        self._scanned_before: Scanned | None = None
 
     def transcript(
         self,
@@ -63,16 +66,43 @@ class Redactor(Standing):
         scratch: Scratch,
         progress: Progress | None = None,
         watch: Watch | None = None,
+        keeping: Keeping | None = None,
     ) -> Redacted[Transcript]:
         """Every part redacted and spooled; one that cannot be made safe is emptied, as the receipt says.
 
-        `watch` lets others see the redacted items on the way, so that they need no pass of their own.
+        `watch` lets others see the redacted items on the way, so that they need no pass of their own. With
+        `keeping`, a transcript of one part that grows from save to save is not redacted again from its
+        beginning; the watch is then that of `keeping`.
         """
         dialect = transcript.dialect if transcript.dialect in DIALECTS else self.text(transcript.dialect)
         transcript = transcript.model_copy(update={"dialect": dialect})
         self._dialect = dialect
         self._scratch = scratch
-        return vouch(self._parts(transcript, scratch, progress or Silent(), watch), self.receipt())
+        progress = progress or Silent()
+        if keeping is not None and self._grows(transcript):
+            return vouch(self._grown(transcript, keeping, progress), self.receipt())
+        return vouch(self._parts(transcript, scratch, progress, watch), self.receipt())
+
+    def _grows(self, transcript: Transcript) -> bool:
+        """Whether it is one growing part, and nothing that was found before it would be counted with it."""
+        return (
+            len(transcript.parts) == 1
+            and transcript.parts[0].media != "raw"
+            and transcript.parts[0].items.growing is not None
+            and not self._ledger.total
+        )
+
+    def _grown(self, transcript: Transcript, keeping: Keeping, progress: Progress) -> Transcript:
+        part = transcript.parts[0]
+        frame = jsonio.dumps([part.name, part.header, part.items_at, part.nested_at, part.media]).decode()
+        about = self.fingerprint("transcript", transcript.dialect, self._ledger.key.hex(), frame)
+        opaque = get_dialect(transcript.dialect).opaque
+        means = Means(self._finder, self._values.given, self._clean, self._names, opaque, progress)
+        framed = self._frame(self._scrubber, part).model_copy(update={"segments": ()})
+        made = GrowingPass(means, keeping, about).redact(framed, self._ledger)
+        self._keep_names()
+        self._made[id(made.items)] = made.items
+        return transcript.model_copy(update={"parts": (made,)})
 
     def _parts(
         self, transcript: Transcript, scratch: Scratch, progress: Progress, watch: Watch | None
@@ -190,12 +220,19 @@ class Redactor(Standing):
         return jsonio.loads(other._document(jsonio.dumps(value)))
 
     def members(
-        self, members: Redacted[tuple[Member, ...]], scratch: Scratch
+        self,
+        members: Redacted[tuple[Member, ...]],
+        scratch: Scratch,
+        scanned: Scanned | None = None,
     ) -> Redacted[tuple[Member, ...]]:
         """The last scan: a member with a finding is rewritten, or left out where that cannot be done.
 
-        What only the scan of one member finds is searched for in all of them.
+        What only the scan of one member finds is searched for in all of them. `scanned` knows what earlier
+        saves of this process found clean, and learns what this one does.
         """
+        if scanned is not None:
+            scanned.begin(self.fingerprint("members", self._dialect))
+            self._scanned_before = scanned
         known = self._known()
         scrubber = Scrubber(self._finder, known, self._ledger, clean=self._clean, names=self._names)
         kept = self._scanned(members.value, scrubber, scratch)
@@ -203,6 +240,8 @@ class Redactor(Standing):
         if new:
             again = Scrubber(self._finder, ExactMatcher((), new), self._ledger, rules=False)
             kept = self._scanned(kept, again, scratch)
+        if scanned is not None:
+            scanned.end(kept, members.value, self.mark())
         self._keep_names()
         return vouch(kept, self.receipt())
 
@@ -250,7 +289,13 @@ class Redactor(Standing):
     def _scanned(
         self, members: tuple[Member, ...], scrubber: Scrubber, scratch: Scratch
     ) -> tuple[Member, ...]:
-        scan = MemberScan(scrubber, get_dialect(self._dialect).opaque, scratch, vouched=self._is_vouched)
+        opaque = get_dialect(self._dialect).opaque
+        before = self._scanned_before
+
+        def known(member: Member) -> bool:
+            return before is not None and before.has(member, self._later, opaque)
+
+        scan = MemberScan(scrubber, opaque, scratch, vouched=self._is_vouched, known=known)
         kept = tuple(made for member in members if (made := scan.scan(member)) is not None)
         self._left_out.extend(scan.left_out)
         return kept
