@@ -67,13 +67,10 @@ class TranscriptSave:
             self._reuse = Reuse(self.keeping.same, after.items, self._held.kept)
         return self._reuse
 
-    def leave(self) -> RememberedTranscript:
-        """All went well: what the next save may go on from."""
-        held = self._held
-        held.grown = self.keeping.after
-        held.kept = self._reuse.after if self._reuse is not None else None
-        held.tidy()
-        return held
+    def leave(self) -> None:
+        """All went well: this is what the next save may go on from."""
+        self._held.grown = self.keeping.after
+        self._held.kept = self._reuse.after if self._reuse is not None else None
 
 
 @contextmanager
@@ -94,6 +91,7 @@ def going_on(
         held = remembered.transcript = RememberedTranscript(Scratch(parent), options)
     try:
         yield TranscriptSave(held, watching)
+        held.tidy()
     except BaseException:
         remembered.close()
         raise

@@ -78,7 +78,7 @@ class _Compaction:
         self._before = before
         self._reuse = reuse
         self._listed = checkpoint.artifacts
-        self._items: list[int] = []
+        self._ends: tuple[int, ...] = ()
         self._fronts: list[Front | None] = []
         self._options = options
         self._scratch = scratch
@@ -101,9 +101,7 @@ class _Compaction:
         )
         full, whole = self._full(checkpoint)
         members = (*writer.members, *self._artifact_members(), *whole.members)
-        self.marks = Marks(
-            tuple(self._fronts), tuple(writer.segments), tuple(whole.segments), tuple(self._items)
-        )
+        self.marks = Marks(tuple(self._fronts), tuple(writer.segments), tuple(whole.segments), self._ends)
         self._count(transcript, writer.members)
         compacted = checkpoint.model_copy(
             update={
@@ -121,12 +119,12 @@ class _Compaction:
         if part.items.raw or dialect.name == "opaque":
             self.report.kept_whole += (part.name,)
             self._fronts.append(None)
-            self._items.append(0)
             return writer.part(part, part.items.blocks(), part.items.count)
         front = self._before.front(len(self._fronts))
         reuse = self._reuse if not self._fronts else None
         self._fronts.append(front or Front.of(outline))
-        self._items.append(len(outline))
+        if reuse is not None:
+            self._ends = (*(end for end in self._before.ends if end < len(outline)), len(outline))
         plan = Plan(outline, self._options, front)
         writer.begin(part)
         kept = self._adopted(plan, writer, reuse) if reuse is not None else None
@@ -170,13 +168,14 @@ class _Compaction:
         Gives the number of items that are written by now.
         """
         first = kept.items if kept is not None else 0
-        based = self._before.items[0] if self._before.items else None
-        upto = reuse.settled if based is None else based
+        ends = self._before.ends or (reuse.settled,)
+        upto = max((end for end in ends if end <= reuse.settled), default=0)
         reuse.after = kept
-        if not first < upto <= reuse.settled:
+        if upto <= first:
             return first
         writer.write(editor.blocks(part.items, first, upto))
         if writer.cut():
+            self._ends = tuple(sorted({*self._ends, upto}))
             segments, members = writer.made()
             reuse.after = Kept(
                 self._options,

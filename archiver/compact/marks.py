@@ -45,8 +45,8 @@ class Marks:
     """One tuple a part."""
     full: tuple[tuple[Segment, ...], ...] = field(default=())
     """The same of the whole transcript beside it."""
-    items: tuple[int, ...] = ()
-    """Items of each part, before any was dropped; 0 for one that is kept whole."""
+    ends: tuple[int, ...] = ()
+    """Items of the first part, dropped ones too, behind which a segment ended when it was written."""
 
     def front(self, part: int) -> Front | None:
         return self.fronts[part] if part < len(self.fronts) else None

@@ -83,10 +83,9 @@ class SegmentWriter:
 
     def cut(self) -> bool:
         """End a segment here, unless one is expected to go on; whether one ends here."""
-        if self._expected:
-            return False
-        self._close()
-        return True
+        if self._spool is not None and not self._expected:
+            self._close()
+        return self._spool is None
 
     def made(self) -> tuple[tuple[Segment, ...], tuple[Member, ...]]:
         """The segments of the part so far, where one has just ended."""

@@ -51,7 +51,7 @@ class Array:
 
         With each piece comes the byte behind it and its comma, where the next one may start.
         """
-        for stop, values in pieces(self.data, start):
+        for stop, values in pieces(self.data, start, PIECE):
             yield stop + 1, [(jsonio.again(value), value) for value in values]
 
 
