@@ -74,6 +74,7 @@ bench: $(VENV)/.installed  ## speed and memory, as ratios within one run
 	$(BIN)/python benchmarks/plan.py
 	$(BIN)/python benchmarks/checkpoint.py
 	$(BIN)/python benchmarks/increments.py
+	$(BIN)/python benchmarks/append.py
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/workspace_walk.py
 
