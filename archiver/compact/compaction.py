@@ -122,7 +122,7 @@ class _Compaction:
             return writer.part(part, part.items.blocks(), part.items.count)
         front = self._before.front(len(self._fronts))
         reuse = self._reuse if not self._fronts else None
-        self._fronts.append(front or Front.of(outline))
+        self._fronts.append((front or Front()).then(outline))
         if reuse is not None:
             self._ends = (*(end for end in self._before.ends if end < len(outline)), len(outline))
         plan = Plan(outline, self._options, front)

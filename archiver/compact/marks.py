@@ -1,28 +1,31 @@
 """Where a compaction stood, so that the next one of the same run leaves the same bytes where it can.
 
-Each turn more would move the front behind which turns are old, and change what lies there. In an epoch the
-front stays where its first bundle has put it, and segments are cut where they were cut before.
+Each turn more would move the front behind which turns are old, and change what lies there. In an epoch it
+stays for each turn where it stood when a bundle first held that, and segments are cut where they were cut.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from archiver.compact.outline import Outline
+from archiver.compact.outline import Answered, Outline, answers
 
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """How far one part of a transcript was when its old turns were shortened."""
+    """How far one part of a transcript was at each bundle of an epoch, when its old turns were shortened."""
 
-    turns: tuple[int, ...]
-    """Responses of each conversation."""
-    calls: bytes
-    """The state of each call: one that was answered since supersedes nothing."""
+    turns: tuple[tuple[int, ...], ...] = ()
+    """Responses of each conversation, by then."""
+    calls: tuple[int, ...] = ()
+    """Number of calls, by then."""
+    answered: Answered = field(default_factory=answers)
+    """For each call the bundle by which it was answered: one that was answered later superseded nothing."""
 
-    @classmethod
-    def of(cls, outline: Outline) -> Front:
-        return cls(outline.responses.totals(), bytes(outline.calls.state))
+    def then(self, outline: Outline) -> Front:
+        """With the bundle that is being made of this outline."""
+        answered = outline.calls.answered(self.answered, len(self.turns))
+        return Front((*self.turns, outline.responses.totals()), (*self.calls, len(outline.calls)), answered)
 
 
 @dataclass(frozen=True, slots=True)

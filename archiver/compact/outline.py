@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from itertools import accumulate
+from typing import Any, Final, TypeAlias
 
 from archiver.compact.notes import LINE_LIMIT, read_stub
 from archiver.compact.options import CompactOptions
@@ -36,6 +38,14 @@ _KINDS: Final[tuple[Kind, ...]] = ("read", "write", "command", "other")
 _FILES_KEPT: Final = 200
 _COMMANDS_KEPT: Final = 20
 NO_CALL: Final = -1
+
+Answered: TypeAlias = "array[int]"
+"""For each call one more than the number of the bundle by which it was answered; 0 for none."""
+
+
+def answers() -> Answered:
+    """No calls."""
+    return array("I")
 
 
 class Outline:
@@ -207,17 +217,21 @@ class Responses:
         """How many responses each conversation has."""
         return tuple(self.ordinal[last] for last in self._now)
 
-    def recent(self, turns: int, then: Sequence[int] | None = None) -> bytearray:
-        """1 for each response among the last `turns` of its conversation, or after these.
+    def recent(self, turns: int, before: Sequence[Sequence[int]] = ()) -> bytearray:
+        """1 for each response that was among the last `turns` of its conversation when it came into a bundle.
 
-        `then` are the totals of an earlier time: as it was by then, and what came since is recent.
+        `before` are the totals of earlier bundles, in order; what none of them had comes now.
         """
-        totals = self.totals()
-        if then is not None:
-            totals = (*then, *(0 for _ in totals[len(then) :]))
+        totals = [*before, self.totals()]
+        bundles: list[tuple[list[int], list[int]]] = []
+        for conversation in range(len(self._now)):
+            each = [one[conversation] if conversation < len(one) else 0 for one in totals]
+            bundles.append((each, list(accumulate(each, max))))
         recent = bytearray(len(self.conversation))
         for response in range(1, len(self.conversation)):
-            recent[response] = self.ordinal[response] + turns > totals[self.conversation[response]]
+            each, most = bundles[self.conversation[response]]
+            ordinal = self.ordinal[response]
+            recent[response] = ordinal + turns > each[bisect_left(most, ordinal)]
         return recent
 
 
@@ -270,22 +284,38 @@ class Calls:
         """The next call belongs to a conversation that has nothing to do with those before it."""
         self._begins.append(len(self))
 
-    def superseded(self, then: bytes | None = None) -> bytearray:
-        """1 for each call whose target a later call read, wrote or ran again with success.
+    def answered(self, before: Answered, bundle: int) -> Answered:
+        """For each call one more than the number of the bundle by which it was answered; 0 for none.
 
-        `then` are the states of an earlier time: calls that came since count for nothing.
+        `before` says so of earlier bundles, and `bundle` is the number of this one.
         """
-        seen: set[int] = set()
+        found = array("I", bytes(4 * len(self)))
+        found[: len(before)] = before[: len(found)]
+        for number, state in enumerate(self.state):
+            if state == ANSWERED and not found[number]:
+                found[number] = bundle + 1
+        return found
+
+    def superseded(self, before: Sequence[int] = (), answered: Answered | None = None) -> bytearray:
+        """1 for each call whose target a later call read, wrote or ran again with success, by its bundle.
+
+        `before` are the numbers of calls of earlier bundles, in order, and `answered` says by which of them a
+        call was answered; what none of them had comes now.
+        """
+        answers_by = self.answered(answered or answers(), len(before))
+        most = [*accumulate(before, max), len(self)]
+        seen: dict[int, int] = {}
         gone = bytearray(len(self))
         begins = set(self._begins)
-        states = self.state if then is None else then[: len(self)]
-        for number in range(len(states) - 1, -1, -1):
+        never = len(most) + 1
+        for number in range(len(self) - 1, -1, -1):
             if number + 1 in begins:
                 seen.clear()
             key, whole = self.key[number], self.whole[number]
-            gone[number] = key != 0 and (key in seen or whole in seen)
-            if states[number] == ANSWERED:
-                seen.add(key)
+            by = min(seen.get(key, never), seen.get(whole, never))
+            gone[number] = key != 0 and by <= bisect_left(most, number + 1) + 1
+            if answers_by[number]:
+                seen[key] = min(seen.get(key, never), answers_by[number])
         return gone
 
 

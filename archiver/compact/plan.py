@@ -19,10 +19,11 @@ class Plan:
     """
 
     def __init__(self, outline: Outline, options: CompactOptions, front: Front | None = None) -> None:
-        """`front` is where turns begin to be recent if that is not to be decided anew."""
+        """`front` is where turns were recent for earlier bundles, where that is not to be decided anew."""
         self.outline = outline
-        self._recent = outline.responses.recent(options.keep_turns, front.turns if front else None)
-        self.superseded = outline.calls.superseded(front.calls if front else None)
+        front = front or Front()
+        self._recent = outline.responses.recent(options.keep_turns, front.turns)
+        self.superseded = outline.calls.superseded(front.calls, front.answered)
         self.dropped = self._dropped()
         self.shown = self._shown()
         """Items whose results the summary states, with the calls they answer."""
