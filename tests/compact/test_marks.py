@@ -67,6 +67,24 @@ def test_turns_that_come_leave_the_segments_before(messages: list[dict[str, Any]
         )
 
 
+def test_many_turns_at_once_are_shortened_as_in_a_full_bundle(
+    messages: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    """And stay as they were then, while those that were recent stay whole."""
+    with Scratch(tmp_path) as scratch:
+        first = compacted(messages, scratch)
+        for number in range(12, 30):
+            messages += turn(number)
+        second = compacted(messages, scratch, first.marks)
+        assert paths(first).items() <= paths(second).items()
+        shown = second.report.stubs.total() - first.report.stubs.total()
+        assert shown == 18 - OPTIONS.keep_turns
+        for number in range(30, 50):
+            messages += turn(number)
+        third = compacted(messages, scratch, second.marks)
+        assert paths(second).items() <= paths(third).items()
+
+
 def test_a_call_that_was_open_then_supersedes_nothing(messages: list[dict[str, Any]], tmp_path: Path) -> None:
     """Its answer came since: stubs that were there keep their reason."""
     messages += (last := turn(12))[:1]

@@ -14,6 +14,7 @@ from archiver import archive, epochs, jsonio
 from archiver.archive import Options, Prepared, Source
 from archiver.compact import compaction
 from archiver.epochs import Based, Epochs, Reason, Terms
+from archiver.errors import StoreFullError
 from archiver.loop import pieces
 from archiver.loop.state import State
 from archiver.model import Checkpoint, Outcome, TranscriptPart
@@ -21,7 +22,10 @@ from archiver.position import Position
 from archiver.redact.growing import GrowingPass
 from archiver.redact.ledger import Ledger
 from archiver.remembered import Remembered
+from archiver.scratch import PREFIX
 from archiver.setup import Setup
+from archiver.spool import open_spool
+from loop import writing
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 KEY = bytes(32)
@@ -188,3 +192,69 @@ def test_saves_that_go_on_give_what_saves_that_begin_anew_give(
         assert one.save(made, looked) == other.save(made, looked)
     assert counted.redacted > 3, counted
     assert counted.compacted > 3 or dialect == "opaque", counted
+
+
+def texts(prepared: Prepared) -> bytes:
+    return b"\n".join(prepared.checkpoint.transcript.parts[0].items.lines())
+
+
+def test_what_becomes_known_is_taken_out_of_what_was_saved_before(
+    setup: Setup, remembered: Remembered, counted: Counted
+) -> None:
+    """It stands bare in an old message, and only a new one says what it is."""
+    steps, secret = Steps(20), password(99)
+    steps.messages[2:2] = [{"role": "user", "content": f"try {secret} first"}]
+    saver = Saver(setup, remembered)
+    made = checkpoint(steps.messages, dialect="anthropic-messages")
+    assert secret.encode() in saver.save(made, texts), "nobody knows yet that it is one"
+    steps.messages += [*steps.turn(), {"role": "user", "content": f"DB_PASSWORD={secret}"}]
+    for known in range(2):
+        made = checkpoint(steps.messages, dialect="anthropic-messages")
+        assert secret.encode() not in saver.save(made, texts)
+        assert counted.redacted == known, "all is redacted anew once, and what came out is gone on from"
+        steps.messages += steps.turn()
+
+
+def test_a_save_that_fails_leaves_nothing_to_go_on_from(setup: Setup, remembered: Remembered) -> None:
+    steps = Steps(21)
+    saver = Saver(setup, remembered)
+    saver.save(checkpoint(steps.messages), looked)
+    assert remembered.transcript is not None
+    folder = remembered.transcript.scratch.path
+
+    def fail(_: Prepared) -> None:
+        raise StoreFullError("no room")
+
+    with pytest.raises(StoreFullError):
+        saver.save(checkpoint(steps.messages), fail)
+    assert remembered.transcript is None
+    assert not folder.exists()
+    saver.save(checkpoint(steps.messages), looked)
+
+
+def test_only_what_a_later_save_needs_stays_on_the_disk(setup: Setup, remembered: Remembered) -> None:
+    steps = Steps(22)
+    saver = Saver(setup, remembered)
+    for _ in range(6):
+        steps.messages += steps.turn()
+        saver.save(checkpoint(steps.messages, dialect="anthropic-messages"), looked)
+    held = remembered.transcript
+    assert held is not None
+    assert held.grown is not None
+    assert held.kept is not None
+    needed = {held.grown.tape, *(one.source for one in held.kept.members)}
+    needed |= {one.source for one in held.kept.artifacts.members}
+    left = {path for path in held.scratch.path.iterdir() if path.name != ".scratch"}
+    assert left == needed
+    remembered.close()
+    assert not held.scratch.path.exists()
+
+
+def test_a_writer_that_ends_leaves_no_files(setup: Setup) -> None:
+    spool = open_spool(setup).of("r", "r")
+    writer = writing.writer(setup, spool=spool)
+    made = checkpoint(Steps(23).messages)
+    assert writer.save(writing.snapshot("one", make=lambda: made), stored=True)
+    assert list(spool.folder.glob(f"{PREFIX}*")), "what the next save goes on from"
+    assert writer.close()
+    assert not list(spool.folder.glob(f"{PREFIX}*"))
