@@ -36,6 +36,36 @@ _PART: Final = TranscriptPart(name="messages.jsonl")
 
 
 @dataclass(slots=True)
+class Told:
+    """Which messages told the dialect: while they are the same, no other is looked at."""
+
+    _last: tuple[Array, int, TranscriptPart, str, str] | None = None
+    """The messages, bytes of those that told, what the dialect depends on besides, and the dialect."""
+
+    def dialect(self, array: Array, main: TranscriptPart, before: str) -> str:
+        """The dialect of the messages, whatever comes after enough of them have told; for any thread."""
+        last = self._last
+        if last is not None and last[2] is main and last[3] == before and array.begins_like(last[0], last[1]):
+            self._last = (array, *last[1:])
+            return last[4]
+        seen: list[Any] = []
+        plain = other = 0
+        for stop, piece in array.pieces():
+            for _, item in piece:
+                if quiet := _is_plain(item):
+                    plain += 1
+                else:
+                    other += 1
+                if (plain if quiet else other) <= ITEMS_TO_LOOK_AT:
+                    seen.append(item)
+            if other >= ITEMS_TO_LOOK_AT:
+                found = _found(seen, main, before)
+                self._last = array, min(stop, len(array.data)), main, before, found
+                return found
+        return _found(seen, main, before)
+
+
+@dataclass(slots=True)
 class State:
     """Everything but the effects, which the ledger knows."""
 
@@ -65,6 +95,8 @@ class State:
     """The form of the file that they lie in, without them."""
     others: tuple[TranscriptPart, ...] = ()
     """Further files of the transcript that the run was resumed with."""
+    told: Told = field(default_factory=Told)
+    """Which of the messages told the dialect last."""
     since: float = field(default_factory=time.monotonic)
     """When this process began to work on it, on the clock that only goes forward."""
 
@@ -127,16 +159,18 @@ class State:
             "workspace": self.workspace,
             "environment": self.environment,
         }
-        messages, dialect, before, main, others = (
+        messages, dialect, before, main, others, told = (
             self.messages,
             self.dialect,
             self.before,
             self.main,
             self.others,
+            self.told,
         )
 
         def make() -> Checkpoint:
-            return Checkpoint(**values, transcript=_transcript(messages, dialect, before, main, others))
+            found = dialect or told.dialect(Array(messages), main, before)
+            return Checkpoint(**values, transcript=_transcript(messages, found, main, others))
 
         return make
 
@@ -168,35 +202,13 @@ class Said:
 
 
 def _transcript(
-    messages: bytes,
-    dialect: str | None,
-    before: str,
-    main: TranscriptPart,
-    others: tuple[TranscriptPart, ...],
+    messages: bytes, dialect: str, main: TranscriptPart, others: tuple[TranscriptPart, ...]
 ) -> Transcript:
     if messages == b"[]" and not others:
         return Transcript()
     array = Array(messages)
-    told = dialect or _dialect(array, main, before)
     filled = main.model_copy(update={"items": Items.of_growing(array, size=array.size)})
-    return Transcript(dialect=told, parts=(filled, *others))
-
-
-def _dialect(array: Array, main: TranscriptPart, before: str) -> str:
-    """The dialect of the messages; looked for until enough of them have told, whatever comes after."""
-    seen: list[Any] = []
-    plain = other = 0
-    for _, piece in array.pieces():
-        for _, item in piece:
-            if quiet := _is_plain(item):
-                plain += 1
-            else:
-                other += 1
-            if (plain if quiet else other) <= ITEMS_TO_LOOK_AT:
-                seen.append(item)
-        if other >= ITEMS_TO_LOOK_AT:
-            break
-    return _found(seen, main, before)
+    return Transcript(dialect=dialect, parts=(filled, *others))
 
 
 def _found(seen: list[Any], main: TranscriptPart, before: str) -> str:
