@@ -128,6 +128,14 @@ class Sealer:
             return done
         checkpoint = job.checkpoint()
         try:
+            return self._durable(checkpoint, job, started)
+        finally:
+            if checkpoint.outcome != "running":
+                self._remembered.close()  # before the folder of the run goes, once that is delivered
+
+    def _durable(self, checkpoint: Checkpoint, job: Job, started: float) -> Sealed:
+        """In the spool, or in the store where that cannot be."""
+        try:
             with self._prepared(checkpoint, job, self._spool.folder) as prepared:
                 return self._spooled(prepared, job, started)
         except (StoreError, InputNotFoundError) as error:

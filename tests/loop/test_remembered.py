@@ -250,11 +250,16 @@ def test_only_what_a_later_save_needs_stays_on_the_disk(setup: Setup, remembered
     assert not held.scratch.path.exists()
 
 
-def test_a_writer_that_ends_leaves_no_files(setup: Setup) -> None:
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_writer_that_ends_leaves_no_files(setup: Setup, ended: bool) -> None:
     spool = open_spool(setup).of("r", "r")
     writer = writing.writer(setup, spool=spool)
     made = checkpoint(Steps(23).messages)
     assert writer.save(writing.snapshot("one", make=lambda: made), stored=True)
     assert list(spool.folder.glob(f"{PREFIX}*")), "what the next save goes on from"
+    if ended:
+        last = made.model_copy(update={"outcome": "succeeded"})
+        assert writer.save(writing.snapshot("last", make=lambda: last), stored=True)
+        assert not list(spool.folder.glob(f"{PREFIX}*")), "nothing comes after"
     assert writer.close()
     assert not list(spool.folder.glob(f"{PREFIX}*"))
