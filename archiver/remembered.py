@@ -25,15 +25,14 @@ class RememberedTranscript:
     scratch: Scratch
     options: CompactOptions
     grown: Grown | None = None
-    kept: Kept | None = None
+    kept: tuple[Kept, ...] = ()
     scanned: Scanned = field(default_factory=Scanned)
 
     def tidy(self) -> None:
         """Remove the files that no later save needs."""
         paths = [self.grown.tape] if self.grown is not None else []
-        if self.kept is not None:
-            members = (*self.kept.members, *self.kept.artifacts.members)
-            paths += [one.source for one in members if isinstance(one.source, Path)]
+        members = (one for kept in self.kept for one in (*kept.members, *kept.artifacts.members))
+        paths += [one.source for one in members if isinstance(one.source, Path)]
         self.scratch.keep_only(paths)
 
 
@@ -70,7 +69,7 @@ class TranscriptSave:
     def leave(self) -> None:
         """All went well: this is what the next save may go on from."""
         self._held.grown = self.keeping.after
-        self._held.kept = self._reuse.after if self._reuse is not None else None
+        self._held.kept = self._reuse.after if self._reuse is not None else ()
 
 
 @contextmanager

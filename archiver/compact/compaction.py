@@ -141,18 +141,17 @@ class _Compaction:
         return writer.end(part, len(outline) - len(plan.dropped))
 
     def _adopted(self, plan: Plan, writer: SegmentWriter, reuse: Reuse) -> Kept | None:
-        """What the last compaction made of the first items, where this one would make the same of them."""
-        kept = reuse.before
-        if (
-            kept is None
-            or kept.items > reuse.same
-            or (kept.options, kept.listed) != (self._options, self._listed)
-            or kept.decided != plan.decided(kept.items)
-            or not writer.adopt(kept.segments, kept.members)
-        ):
-            return None
-        self._artifacts, self.report = kept.artifacts.copy(), kept.report.copy()
-        return kept
+        """What an earlier compaction made of the first items, where this one would make the same of them."""
+        for kept in sorted(reuse.before, key=lambda one: -one.items):
+            if (
+                kept.items <= reuse.same
+                and (kept.options, kept.listed) == (self._options, self._listed)
+                and kept.decided == plan.decided(kept.items)
+                and writer.adopt(kept.segments, kept.members)
+            ):
+                self._artifacts, self.report = kept.artifacts.copy(), kept.report.copy()
+                return kept
+        return None
 
     def _kept(
         self,
@@ -170,14 +169,14 @@ class _Compaction:
         first = kept.items if kept is not None else 0
         ends = self._before.ends or (reuse.settled,)
         upto = max((end for end in ends if end <= reuse.settled), default=0)
-        reuse.after = kept
+        reuse.leave(kept)
         if upto <= first:
             return first
         writer.write(editor.blocks(part.items, first, upto))
         if writer.cut():
             self._ends = tuple(sorted({*self._ends, upto}))
             segments, members = writer.made()
-            reuse.after = Kept(
+            made = Kept(
                 self._options,
                 self._listed,
                 upto,
@@ -188,6 +187,7 @@ class _Compaction:
                 dict(editor.removed),
                 self.report.copy(),
             )
+            reuse.leave(made)
         return upto
 
     def _full(self, checkpoint: Checkpoint) -> tuple[Transcript | None, SegmentWriter]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from archiver.compact.artifacts import Artifacts
 from archiver.compact.marks import Segment
@@ -27,6 +28,10 @@ class Kept:
     report: CompactReport
 
 
+MOST_KEPT: Final = 4
+"""While the store acknowledges late, bundles are based on earlier ones in turn."""
+
+
 @dataclass(slots=True)
 class Reuse:
     """What is kept from one compaction to the next, whose first items are the same."""
@@ -35,5 +40,11 @@ class Reuse:
     """Items that the first part has in common with the one that `before` is of."""
     settled: int
     """Items that the next save will have in common with this one."""
-    before: Kept | None = None
-    after: Kept | None = None
+    before: tuple[Kept, ...] = ()
+    """What the last compactions left: of bundles that have different bases each its own."""
+    after: tuple[Kept, ...] = ()
+
+    def leave(self, made: Kept | None) -> None:
+        """Keep that, and of the others what will be true of the next save too."""
+        others = (one for one in self.before if one.items <= self.same and one is not made)
+        self.after = (*(() if made is None else (made,)), *others)[:MOST_KEPT]
