@@ -79,7 +79,17 @@ values = st.recursive(
 
 @given(st.lists(values, max_size=8), st.sampled_from([1, 5, 40, 1 << 17]))
 def test_an_array_in_pieces_is_the_array(array: list[object], piece: int) -> None:
-    assert list(pieces.elements(orjson.dumps(array), piece)) == array
+    data = orjson.dumps(array)
+    assert elements(data, piece) == array
+    done = 0
+    for stop, found in pieces.pieces(data, piece=piece):
+        done += len(found)
+        rest = [value for _, more in pieces.pieces(data, stop + 1, piece) for value in more]
+        assert rest == array[done:], "what comes behind a piece can be read alone"
+
+
+def elements(data: bytes, piece: int = pieces.PIECE) -> list[object]:
+    return [value for _, found in pieces.pieces(data, piece=piece) for value in found]
 
 
 def test_pieces_are_small_where_elements_are(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,12 +98,20 @@ def test_pieces_are_small_where_elements_are(monkeypatch: pytest.MonkeyPatch) ->
     real = pieces.jsonio.loads
     monkeypatch.setattr(pieces.jsonio, "loads", lambda data: sizes.append(len(data)) or real(data))
     array = [{"role": "user", "content": [{"text": "x" * 500}, {"text": "},{" * 50}]} for _ in range(3000)]
-    assert list(pieces.elements(orjson.dumps(array))) == array
+    assert elements(orjson.dumps(array)) == array
     assert max(sizes) <= 4 * pieces.PIECE
     assert sum(sizes) < 4 * len(orjson.dumps(array))
+
+
+def test_arrays_that_begin_alike_are_told_by_their_bytes() -> None:
+    one, other = pieces.Array(b"[1,2,3]"), pieces.Array(b"[1,23]")
+    assert one.begins_like(other, 4)
+    assert not one.begins_like(other, 5), "the 2 goes on there"
+    assert not one.begins_like(other, 8)
+    assert [pairs for _, pairs in one.pieces(3)] == [[(b"2", 2), (b"3", 3)]]
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b"[1,]", b'[{"a":1},{]', b'[1,2,"x]', b"[1] "])
 def test_what_is_no_array_is_an_error(text: bytes) -> None:
     with pytest.raises(ValueError, match=r"\S"):
-        list(pieces.elements(text))
+        elements(text)
