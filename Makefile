@@ -77,6 +77,7 @@ bench: $(VENV)/.installed  ## speed and memory, as ratios within one run
 	$(BIN)/python benchmarks/append.py
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/workspace_walk.py
+	$(BIN)/python benchmarks/workspace_increments.py
 
 schemas: $(VENV)/.installed  ## write the JSON Schemas from the models
 	$(BIN)/python tests/generate_schemas.py

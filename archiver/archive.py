@@ -28,7 +28,7 @@ from archiver import (
     tagging,
     telemetry,
 )
-from archiver.compact import CompactOptions, CompactReport, Marks, Summarise, compact
+from archiver.compact import Compacted, CompactOptions, CompactReport, Marks, Summarise, compact
 from archiver.describe import Given
 from archiver.epochs import Based, Reason, Terms
 from archiver.errors import (
@@ -39,18 +39,19 @@ from archiver.errors import (
     StoreDeniedError,
     UsageError,
 )
-from archiver.model import Checkpoint, Outcome, Receipt, Record, Sizes, SourceRef, Transcript
+from archiver.model import Checkpoint, Member, Outcome, Receipt, Record, Sizes, SourceRef, Transcript
 from archiver.position import Position
 from archiver.progress import Progress, Silent
 from archiver.record_of import record_of
 from archiver.redact import Redactor, new_key
 from archiver.redacted import Redacted
+from archiver.reducing import Reduced
 from archiver.remembered import Remembered, going_on
 from archiver.rows import looks_like_rows, read_rows
 from archiver.safetext import one_line
 from archiver.saying import clean_errors, redacted_summary, warnings_of
 from archiver.scratch import Scratch
-from archiver.sealing import SealedBundle, seal
+from archiver.sealing import SealedBundle, last_scan, seal
 from archiver.setup.remote import store_options
 from archiver.transcripts.reader import Dropped, Reading, read
 from archiver.watch import Watch
@@ -260,7 +261,7 @@ def prepare(
         transcript, total, dropped = _read(source, options, setup.settings.limits.item)
         found = place(transcript)
         redactor = setup.redactor(found.redaction_key)
-        workspace = _workspace(source, setup, redactor, scratch)
+        workspace = _workspace(source, setup, redactor, scratch, remembered)
         progress.stage("redact", total)
         compaction = _compact_options(options, setup)
         own = remembered if source.checkpoint is not None else None
@@ -274,28 +275,29 @@ def prepare(
             with telemetry.span("archiver.save.compact"):
                 described = _describe(source, options, found, redacted, watch, redactor, setup, now())
                 checkpoint = redactor.checkpoint(described)
-                tree = workspace.members(source.was_still) if workspace is not None else ()
                 reached = setup.seal_to(found.run, checkpoint.value.task_id, "bundle")
-                terms = Terms.of(redactor.receipt(), reached.fingerprints)
+                terms = Terms(redactor.fingerprint(), frozenset(reached.fingerprints))
                 summarise = reducing.once(redacted_summary(options.summarise, redactor))
                 reuse = going.reuse() if going else None
                 room = going.scratch if going and reuse else scratch
                 made = partial(
                     compact, checkpoint, watch.outlines, compaction, room, summarise=summarise, reuse=reuse
                 )
-                based = choose(terms, checkpoint.value.outcome)
-                compacted, based = reducing.reduced(lambda marks: made(marks=marks), tree, based)
-                limits = setup.settings.limits
-                compacted = reducing.fitted(
-                    compacted, limits, redactor, scratch, full=options.full, based=based
-                )
-            _check_ids(compacted.checkpoint.value, found)
+                tree = workspace.read(source.was_still) if workspace is not None else None
+
+                def make(based: Based | Reason) -> Reduced:
+                    reduced = reducing.reduced(lambda marks: made(marks=marks), tree, based)
+                    limits = setup.settings.limits
+                    return reducing.fitted(reduced, limits, redactor, scratch, full=options.full)
+
+                reduced = make(choose(terms, checkpoint.value.outcome))
+            _check_ids(reduced.compacted.checkpoint.value, found)
             with telemetry.span("archiver.save.seal"):
-                base = based.base if isinstance(based, Based) else None
-                scanned = going.scanned if going else None
-                sealed = seal(redactor, compacted, found, setup, scratch, progress, reached, base, scanned)
+                scan = partial(last_scan, redactor, scratch=scratch, before=going.scanned if going else None)
+                reduced, scanned = _scanned(reduced, make, workspace, scan)
+                sealed = seal(redactor, scanned, reduced, found, setup, scratch, progress, reached)
             # Once more, with what the last scan found: the record repeats texts of the checkpoint.
-            settled = redactor.settled(compacted.checkpoint).value
+            settled = redactor.settled(reduced.compacted.checkpoint).value
             _check_ids(settled, found)
             if going:
                 going.leave()
@@ -303,19 +305,42 @@ def prepare(
                 sealed,
                 settled,
                 found,
-                compacted.report,
+                reduced.compacted.report,
                 tuple(dropped),
                 total,
                 redactor,
                 setup,
                 options.made_of,
-                compacted.marks,
+                reduced.compacted.marks,
                 terms,
-                based,
+                reduced.based,
             )
 
 
-def _workspace(source: Source, setup: Setup, redactor: Redactor, scratch: Scratch) -> WorkspaceIn | None:
+def _scanned(
+    reduced: Reduced,
+    make: Callable[[Based | Reason], Reduced],
+    workspace: WorkspaceIn | None,
+    scan: Callable[[Compacted], Redacted[tuple[Member, ...]]],
+) -> tuple[Reduced, Redacted[tuple[Member, ...]]]:
+    """What is to be packed, scanned once more; made again where that scan found what the workspace lacks."""
+    scanned = scan(reduced.compacted)
+    if workspace is None:
+        return reduced, scanned
+    full: Reason = reduced.based if not isinstance(reduced.based, Based) else "rules"
+    for based in (reduced.based, full):
+        if not workspace.outdated(reduced.compacted.members.value, scanned.value):
+            break
+        reduced = make(based)
+        scanned = scan(reduced.compacted)
+    if not workspace.outdated(reduced.compacted.members.value, scanned.value):
+        workspace.remember()
+    return reduced, scanned
+
+
+def _workspace(
+    source: Source, setup: Setup, redactor: Redactor, scratch: Scratch, remembered: Remembered | None
+) -> WorkspaceIn | None:
     """The workspace that is saved too, looked at: what its files of credentials hold is known from here."""
     if source.workspace is None:
         return None
@@ -329,6 +354,8 @@ def _workspace(source: Source, setup: Setup, redactor: Redactor, scratch: Scratc
         settings.options(),
         apart=describe.apart(setup),
         keep_credentials=settings.credential_files == "redact",
+        memory=None if remembered is None else remembered.workspace,
+        lenient=remembered is not None,  # nobody waits for it, and all else is to be saved
     )
 
 

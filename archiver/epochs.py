@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import Final, Literal
 
 from archiver.compact import Marks
-from archiver.model import Member, Outcome, Receipt
+from archiver.model import Member, Outcome
 from archiver.pack import Base, Held, Packed
 
 LONGEST: Final = timedelta(days=1)
@@ -30,16 +30,11 @@ Reason = Literal["unacknowledged", "count", "age", "rules", "recipients", "end",
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What is the same in all bundles of an epoch: rules of redaction, and whom they are sealed to."""
+    """What is the same in all bundles of an epoch: how they were scanned, and whom they are sealed to."""
 
     rules: str
+    """The fingerprint of redaction: its rules, and the values that are registered as secret."""
     recipients: frozenset[str]
-
-    @classmethod
-    def of(cls, receipt: Receipt, recipients: Iterable[str]) -> Terms:
-        files = (f"{file.name}={file.sha256}" for file in receipt.rule_files)
-        rules = (receipt.engine, receipt.rules_version, *files, "without", *receipt.disabled_rules)
-        return cls("\n".join(rules), frozenset(recipients))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +137,12 @@ class Epochs:
         return table
 
 
-def pays(members: Iterable[Member], table: Mapping[str, Held]) -> bool:
-    """Whether enough of the members is in the table of a base for the bundle to be an increment."""
-    here = total = 0
+def pays(members: Iterable[Member], table: Mapping[str, Held], kept: int = 0) -> bool:
+    """Whether enough is in the table of a base for the bundle to be an increment.
+
+    `kept`: bytes of what lies there besides these members.
+    """
+    here, total = 0, kept
     for member in members:
         total += member.size
         if table.get(member.path) != (member.size, member.sha256, member.mode):

@@ -3,57 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from archiver import members
 from archiver.compact import Compacted, Marks, Summarise, SummaryFacts, fit
 from archiver.epochs import Based, Reason, pays
 from archiver.model import Checkpoint, Member
 from archiver.model.limits import Limits
+from archiver.pack import Base, Kept
 from archiver.redact import Redactor
 from archiver.scratch import Scratch
 
+InBundle = Callable[[Base | None], tuple[tuple[Member, ...], Kept]]
+"""What a bundle holds of a workspace, and keeps of its base."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """A compacted checkpoint with its workspace, what its bundle is based on, and what it keeps of that."""
+
+    compacted: Compacted
+    based: Based | Reason
+    kept: Kept = Kept()  # noqa: RUF009 - frozen and without state
+
 
 def reduced(
-    compact: Callable[[Marks | None], Compacted], workspace: tuple[Member, ...], based: Based | Reason
-) -> tuple[Compacted, Based | Reason]:
-    """The checkpoint as `compact` makes it, with its workspace, and what its bundle is based on.
+    compact: Callable[[Marks | None], Compacted], workspace: InBundle | None, based: Based | Reason
+) -> Reduced:
+    """The checkpoint as `compact` makes it, with its workspace.
 
-    That is nothing, where it would not be much smaller for it.
+    It is based on nothing, where it would not be much smaller for it.
     """
 
-    def made(marks: Marks | None) -> Compacted:
-        found = compact(marks)
-        more = found.members.derive(lambda members: (*members, *workspace))
-        return replace(found, members=more) if workspace else found
+    base = based.base if isinstance(based, Based) else None
+    tree, kept = workspace(base) if workspace is not None else ((), Kept())
+    if isinstance(based, Based):
+        compacted = _with(compact(based.marks), tree)
+        if pays(_members(compacted), based.base.table, kept.size):
+            return Reduced(compacted, based, kept)
+        based = "size"
+        if workspace is not None and kept.paths:
+            tree, kept = workspace(None)
+    return Reduced(_with(compact(None), tree), based)
 
-    if not isinstance(based, Based):
-        return made(None), based
-    compacted = made(based.marks)
-    if pays(_members(compacted), based.base.table):
-        return compacted, based
-    return made(None), "size"
+
+def _with(compacted: Compacted, more: tuple[Member, ...]) -> Compacted:
+    if not more:
+        return compacted
+    return replace(compacted, members=compacted.members.derive(lambda members: (*members, *more)))
 
 
-def fitted(
-    compacted: Compacted,
-    limits: Limits,
-    redactor: Redactor,
-    scratch: Scratch,
-    *,
-    full: bool,
-    based: Based | Reason = "unacknowledged",
-) -> Compacted:
+def fitted(found: Reduced, limits: Limits, redactor: Redactor, scratch: Scratch, *, full: bool) -> Reduced:
     """No more than limits have room for; the receipt names the rest. `full`: the run has met its limit."""
-    held = based.base.table if isinstance(based, Based) else ()
+    kept = found.kept
 
     def others(checkpoint: Checkpoint) -> int:
         state = (*members.of_state(checkpoint), members.of_receipt(redactor.receipt()))
         return sum(member.size for member in state)
 
-    found = fit(compacted, limits, scratch, others=others, full=full, held=held)
-    redactor.note_cuts(found.cuts)
-    return found.compacted
+    room = {"members": limits.members - len(kept.paths), "bundle": limits.bundle - kept.size}
+    left = limits.model_copy(update={name: max(1, size) for name, size in room.items()})
+    held = found.based.base.table if isinstance(found.based, Based) else ()
+    fitting = fit(found.compacted, left, scratch, others=others, full=full, held=held)
+    redactor.note_cuts(fitting.cuts)
+    return replace(found, compacted=fitting.compacted)
 
 
 def once(summarise: Summarise | None) -> Summarise | None:

@@ -16,6 +16,7 @@ from archiver.compact import CompactOptions, Kept, Reuse
 from archiver.redact.growing import Grown, Keeping, Watching
 from archiver.redact.scanned import Scanned
 from archiver.scratch import Scratch
+from archiver.workspace.memory import WorkspaceMemory
 
 
 @dataclass(slots=True)
@@ -41,6 +42,7 @@ class Remembered:
     """Used by one thread at a time; `close` when the run is closed."""
 
     transcript: RememberedTranscript | None = None
+    workspace: WorkspaceMemory = field(default_factory=WorkspaceMemory)
 
     def close(self) -> None:
         """Remove all files; what is saved later begins anew."""

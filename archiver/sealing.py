@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 
 from archiver import age, members, pack
 from archiver.compact import Compacted
+from archiver.epochs import Based
 from archiver.model import Checkpoint, Member
 from archiver.model.manifest import ManifestHead
 from archiver.position import Position
 from archiver.progress import Progress
 from archiver.redact import Redactor
 from archiver.redact.scanned import Scanned
+from archiver.redacted import Redacted
+from archiver.reducing import Reduced
 from archiver.scratch import Scratch
 
 if TYPE_CHECKING:
@@ -41,25 +44,32 @@ class SealedBundle:
                 yield block
 
 
+def last_scan(
+    redactor: Redactor, compacted: Compacted, scratch: Scratch, before: Scanned | None = None
+) -> Redacted[tuple[Member, ...]]:
+    """All that is to be packed but the receipt, scanned once more.
+
+    `before` knows which members an earlier save of this process found clean.
+    """
+    checkpoint = compacted.checkpoint.value
+    ordered = compacted.members.derive(lambda found: _in_order(checkpoint, found))
+    return redactor.members(ordered, scratch, before)
+
+
 def seal(
     redactor: Redactor,
-    compacted: Compacted,
+    scanned: Redacted[tuple[Member, ...]],
+    reduced: Reduced,
     place: Position,
     setup: Setup,
     scratch: Scratch,
     progress: Progress,
     reached: age.Reached,
-    base: pack.Base | None = None,
-    scanned: Scanned | None = None,
 ) -> SealedBundle:
-    """Scan every member once more, pack what `base` has not, and seal the stream into a private file.
-
-    `scanned` knows which members an earlier save of this process found clean.
-    """
-    checkpoint = compacted.checkpoint.value
-    ordered = compacted.members.derive(lambda found: _in_order(checkpoint, found))
-    safe = redactor.members(ordered, scratch, scanned)
-    complete = safe.derive(lambda found: (*found, members.of_receipt(redactor.receipt())))
+    """Pack what was `scanned` and the base has not, and seal the stream into a private file."""
+    checkpoint = reduced.compacted.checkpoint.value
+    base = reduced.based.base if isinstance(reduced.based, Based) else None
+    complete = scanned.derive(lambda found: (*found, members.of_receipt(redactor.receipt())))
     progress.stage("pack", sum(member.size for member in complete.value))
     head = ManifestHead(
         run=place.run,
@@ -71,7 +81,9 @@ def seal(
     spool = scratch.spool("bundle", hashed=False)
     sealer = age.seal(reached.recipients, spool.write)
     limits = setup.settings.limits
-    packed = pack.pack(complete, head, sealer.write, limits=limits, progress=progress, base=base)
+    packed = pack.pack(
+        complete, head, sealer.write, limits=limits, progress=progress, base=base, kept=reduced.kept
+    )
     container = sealer.close()
     spooled = spool.close()
     return SealedBundle(spooled.path, spooled.size, packed, container, reached.missing)

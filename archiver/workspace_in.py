@@ -2,20 +2,21 @@
 
 First what is there (`WorkspaceIn.begin`), whose files of credentials are learned from before anything else is
 redacted; then, when all that the run says was redacted, the contents (`members`). What a later file tells to
-be secret is searched for in the earlier ones before the tree is written.
+be secret is searched for in the earlier ones before the tree is written. With the memory of earlier saves,
+what the base of the bundle holds is neither read nor made into members.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archiver.errors import InputNotFoundError
-from archiver.model import LeftOut, Member
+from archiver.model import Member
 from archiver.model.git_document import COMMITS, GitDocument
 from archiver.model.workspace import (
     WORKSPACE,
@@ -23,8 +24,8 @@ from archiver.model.workspace import (
     WorkspaceDocument,
     object_member,
     path_bytes,
-    tree_member,
 )
+from archiver.pack import Base, Kept
 from archiver.redact import Redactor
 from archiver.redact.carried import Carried
 from archiver.redact.later import Mark
@@ -33,41 +34,58 @@ from archiver.scratch import Scratch
 from archiver.workspace.captured import capture_folder
 from archiver.workspace.found import Capture, Found, Skipped
 from archiver.workspace.git_capture import GitCapture, capture_git
+from archiver.workspace.memory import WorkspaceMemory
 from archiver.workspace.options import CaptureOptions
-from archiver.workspace.reading import NotReadError, content, stable
+from archiver.workspace.reading import NotReadError, stable
+from archiver.workspace_files import Files, readable
+from archiver.workspace_tree import TreeMembers, changes, whole
 
 if TYPE_CHECKING:
     from archiver.redact.carried import CarriedRedactor
 
 _GIT = ".git"
+_NAMED_BY_CONTENT = ("workspace/objects/", "workspace/tree/")
+"""Members that are no use if the last scan changes them."""
 _MOVED = Skipped(
     "(the same moment)",
     "the run went on before all of its folder was read: files may be newer than its conversation",
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Content:
-    """A file of the tree, and its content as it is carried."""
-
-    found: Found
-    carried: Carried
-
-
 class WorkspaceIn:
     """One workspace in one save."""
 
-    def __init__(self, folder: Path, redactor: Redactor, scratch: Scratch, options: CaptureOptions) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        redactor: Redactor,
+        scratch: Scratch,
+        options: CaptureOptions,
+        memory: WorkspaceMemory,
+    ) -> None:
         """`begin` makes one."""
         self._folder = folder
         self._redactor = redactor
         self._scratch = scratch
         self._options = options
+        self._memory = memory
         self._carrier: CarriedRedactor
         self._capture: Capture
         self._found: list[Found] = []
         self._apart: Sequence[Path] = ()
         self._mark: Mark
+        self._remembered: Mark | None = None
+        """What the memory was searched for when this save began with it; of names, `_named`."""
+        self._named: Mark = frozenset()
+        self._settled: Mark
+        self._lenient = False
+        self._failed = self._read_before = False
+        self._secret: set[str] = set()
+        self._files: Files
+        self._entries: list[TreeEntry] = []
+        self._checked: tuple[tuple[list[TreeEntry], Mark], ...] = ()
+        """Entries, and the values that their names have been searched for before."""
+        self._tree: TreeMembers
 
     @classmethod
     def begin(
@@ -79,54 +97,144 @@ class WorkspaceIn:
         *,
         apart: Sequence[Path],
         keep_credentials: bool = False,
+        memory: WorkspaceMemory | None = None,
+        lenient: bool = False,
     ) -> WorkspaceIn:
         """Look at the folder, and learn what its files of credentials hold.
 
         A folder in a git work tree stands for the whole of that; where git cannot read it, for its files
-        alone. Raises `InputNotFoundError` for what is no folder.
+        alone. `memory`: of earlier saves in this process. Raises `InputNotFoundError` for what is no folder,
+        or cannot be read to its end; if `lenient`, the receipt says so instead, and no member comes.
         """
-        self = cls(folder, redactor, scratch, options)
+        self = cls(folder, redactor, scratch, options, memory or WorkspaceMemory())
         self._carrier = redactor.carried(scratch, credentials="redact" if keep_credentials else "leave-out")
-        self._apart = apart
-        self._look()
+        self._apart, self._lenient = apart, lenient
+        try:
+            self._look()
+        except InputNotFoundError as error:
+            self._fail(error)
         self._mark = redactor.mark()
         self._learn_all()
         return self
 
-    def members(self, was_still: Callable[[], bool] = lambda: True) -> tuple[Member, ...]:
+    def read(self, was_still: Callable[[], bool]) -> Callable[[Base | None], tuple[tuple[Member, ...], Kept]]:
+        """`members` by the base alone."""
+        return lambda base: self.members(base, was_still)
+
+    def members(
+        self, base: Base | None = None, was_still: Callable[[], bool] = lambda: True
+    ) -> tuple[tuple[Member, ...], Kept]:
         """The members of the workspace: document, tree, contents, and commits that no remote has.
 
-        `was_still` is called when all was read; where it says no, the receipt does. What git cannot read any
-        more costs its state and not the save: the files alone are carried then.
+        Where the bundle is to have a base, what that holds is kept as it is, as far as the memory knows it.
+        To be asked again where all of it is needed, or the last scan found more (`outdated`). `was_still` is
+        called when all was read for the first time; where it says no, or more is read later, the receipt says
+        so. What git cannot read any more costs its state and not the save: the files alone are carried then.
         """
-        try:
-            return self._members(was_still)
-        except InputNotFoundError as error:
-            if not isinstance(self._capture, GitCapture):
-                raise
-            self._take_files(error)
-            self._learn_all()
-        return self._members(was_still)
+        while not self._failed:
+            try:
+                return self._members(base, was_still)
+            except InputNotFoundError as error:
+                if isinstance(self._capture, GitCapture):
+                    self._take_files(error)
+                    self._learn_all()
+                else:
+                    self._fail(error)
+        return (), Kept()
 
-    def _members(self, was_still: Callable[[], bool]) -> tuple[Member, ...]:
-        contents, others = self._contents()
-        commits: tuple[Member, ...] = ()
-        if isinstance(self._capture, GitCapture) and self._capture.commits is not None:
-            scanned = self._redactor.git_objects(self._capture.objects())
-            if isinstance(scanned, ScannedObjects):
-                commits = (self._bundle(self._capture, scanned),)
-            else:  # what the commits changed travels as changed files
-                self._take(self._capture.without_commits())
-                contents, others = self._contents()
+    def _fail(self, error: InputNotFoundError) -> None:
+        """Go on without a workspace, and have the receipt say why, or raise the error."""
+        if not self._lenient:
+            raise error
+        self._failed, self._found = True, []
+        self._carrier.forget()
+        self._carrier.leave_out("workspace", self._redactor.text(str(error)))
+
+    def _members(self, base: Base | None, was_still: Callable[[], bool]) -> tuple[tuple[Member, ...], Kept]:
+        self._begin_with_memory()
+        files, commits = self._taken(base)
         git, staged = self._git()
-        if not was_still():
-            self._leave_out(_MOVED)
-        entries = sorted((*others, *_entries(contents)), key=lambda one: path_bytes(one.path))
-        entries = self._without_late_names(entries)
+        if self._read_before or not was_still():
+            files.leave_out(_MOVED)
+        self._read_before = True
+        entries = sorted(files.entries(), key=lambda one: path_bytes(one.path))
+        self._entries = self._without_late_names(entries)
         for skipped in self._capture.skipped:
-            self._leave_out(skipped)
-        objects = {one.sha256: _object(one) for one in (*(each.carried for each in contents), *staged)}
-        return (*self._described(entries, git), *objects.values(), *commits)
+            files.leave_out(skipped)
+        kept = {object_member(entry.sha256 or ""): entry.size for _, entry in files.kept}
+        carried = (*(each.carried for each in files.contents), *staged)
+        objects = {path: one for one in map(_object, carried) if (path := one.path) not in kept}
+        self._files, self._tree = files, self._lines(base)
+        made = (self._document(git), *self._tree.members, *objects.values(), *commits)
+        self._settled = self._redactor.mark()
+        if base is not None:
+            kept |= {path: base.table[path][0] for path in self._tree.kept}
+        return made, Kept(frozenset(kept), sum(kept.values()))
+
+    def outdated(self, given: Iterable[Member], scanned: Iterable[Member]) -> bool:
+        """Whether the last scan, of what was given to it, found what `members`, asked again, has to look for.
+
+        That is a value that stands in what was not read, or in a line of the tree or a content that was.
+        """
+        if self._failed:
+            return False
+        redactor, mark = self._redactor, self._settled
+        if redactor.grew_since(mark):
+            if any(redactor.search_again(map(_names, some), mark | more) for some, more in self._checked):
+                return True
+            before = mark | (self._remembered or frozenset())
+            if redactor.grew_since(before) and any(
+                self._files.holds(found, before) for found, _ in self._files.kept
+            ):
+                return True
+            self._settled = redactor.mark()
+        left = {member.path: member.sha256 for member in scanned}
+        return any(
+            left.get(one.path) != one.sha256 for one in given if one.path.startswith(_NAMED_BY_CONTENT)
+        )
+
+    def remember(self) -> None:
+        """Keep in the memory what this save has found out: all that it holds was scanned by now."""
+        if self._failed:
+            return
+        memory = self._memory
+        self._files.remember(self._capture.began)
+        if isinstance(self._capture, GitCapture):
+            memory.tree.clear()
+            memory.secret.clear()
+        else:
+            memory.tree.name(self._tree.digests)
+            memory.secret = self._secret
+        memory.mark = self._settled
+
+    def _begin_with_memory(self) -> None:
+        """Take what the memory was searched for; until this save is through, it was searched for nothing."""
+        memory = self._memory
+        if self._remembered is None:
+            memory.begin(self._redactor.fingerprint())
+            self._remembered = self._named = memory.mark
+            memory.mark = frozenset()
+        else:  # by now the tree of the memory is that of this save
+            self._named = self._mark
+            self._carrier.forget()
+
+    def _taken(self, base: Base | None) -> tuple[Files, tuple[Member, ...]]:
+        """All that was found, and the commits that go with it."""
+        files = self._files_of(base)
+        if not isinstance(self._capture, GitCapture) or self._capture.commits is None:
+            return files, ()
+        scanned = self._redactor.git_objects(self._capture.objects())
+        if isinstance(scanned, ScannedObjects):
+            return files, (self._bundle(self._capture, scanned),)
+        self._take(self._capture.without_commits())  # what the commits changed travels as changed files
+        self._carrier.forget()
+        return self._files_of(base), ()
+
+    def _files_of(self, base: Base | None) -> Files:
+        table = base.table if base is not None else {}
+        files = Files(self._redactor, self._carrier, self._memory, table, self._options.limits.file)
+        files.take(self._found, self._remembered or frozenset())
+        return files
 
     def _look(self) -> None:
         """Find all that is there, as git sees it where git can read it."""
@@ -160,57 +268,39 @@ class WorkspaceIn:
 
     def _learn_all(self) -> None:
         for found in self._found:
-            if found.entry.type == "file" and self._carrier.is_secret(found.entry.path):
+            if found.entry.type == "file" and self._memory.is_secret(
+                found.entry.path, self._carrier.is_secret
+            ):
+                self._secret.add(found.entry.path)
                 self._learn(found)
 
     def _learn(self, found: Found) -> None:
         try:
-            stable(found, lambda blocks, _: self._carrier.learn(found, _readable(blocks, found)))
+            stable(found, lambda blocks, _: self._carrier.learn(found, readable(blocks, found)))
         except NotReadError as error:
-            self._leave_out(Skipped(found.entry.path, str(error)))
-
-    def _contents(self) -> tuple[list[_Content], list[TreeEntry]]:
-        """What is carried of each file, and the entries without content."""
-        contents, others = [], []
-        for found in self._found:
-            if found.entry.type == "file":
-                if (one := self._content(found)) is not None:
-                    contents.append(one)
-            elif self._carrier.name(found.entry.path) is None:
-                others.append(self._without_content(found.entry))
-        again = (
-            _Content(one.found, made)
-            for one in contents
-            if isinstance(made := self._carrier.again(one.found, one.carried), Carried)
-        )
-        return list(again), others
-
-    def _content(self, found: Found) -> _Content | None:
-        def take(blocks: Iterator[bytes], _size: int) -> Carried | LeftOut:
-            return self._carrier.file(found, _readable(blocks, found))
-
-        try:
-            made, seen = stable(found, take, limit=self._options.limits.file)
-        except NotReadError as error:
-            self._leave_out(Skipped(found.entry.path, str(error)))
-            return None
-        return _Content(seen, made) if isinstance(made, Carried) else None
-
-    def _without_content(self, entry: TreeEntry) -> TreeEntry:
-        return entry if entry.target is None else replace(entry, target=self._carrier.target(entry.target))
+            text = self._redactor.text
+            self._carrier.leave_out(text(found.entry.path), text(str(error)))
 
     def _without_late_names(self, entries: list[TreeEntry]) -> list[TreeEntry]:
         """Without names that hold what only a later file told to be secret: a tree is in their order."""
-        known, mark = self._redactor, self._mark
+        late: set[str] = set()
+        before = self._memory.tree
+        old = [entry for entry in entries if entry.path in before]
+        new = entries if not old else [entry for entry in entries if entry.path not in before]
+        self._checked = ((old, self._named), (new, self._mark))
+        for some, mark in self._checked:
+            late.update(self._late(some, mark))
+        return [entry for entry in entries if entry.path not in late] if late else entries
+
+    def _late(self, entries: list[TreeEntry], mark: Mark) -> Iterator[str]:
+        """Paths of entries whose names hold what became known since; the receipt names them."""
+        known = self._redactor
         if not known.grew_since(mark) or not known.search_again(map(_names, entries), mark):
-            return entries
-        kept = []
+            return
         for entry in entries:
             if known.search_again((_names(entry),), mark):
-                self._leave_out(Skipped(known.text(entry.path), "its name holds a credential"))
-            else:
-                kept.append(entry)
-        return kept
+                self._carrier.leave_out(known.text(entry.path), "its name holds a credential")
+                yield entry.path
 
     def _git(self) -> tuple[GitDocument | None, list[Carried]]:
         """The state of git, and the contents that its index alone has."""
@@ -238,28 +328,30 @@ class WorkspaceIn:
         self._redactor.accept_commits(scanned, done.sha256)
         return Member(COMMITS, done.path, done.size, done.sha256)
 
-    def _described(self, entries: list[TreeEntry], git: GitDocument | None) -> tuple[Member, Member]:
-        spool = self._scratch.spool("tree")
-        for entry in entries:
-            spool.write(entry.line())
-        tree = spool.close()
+    def _lines(self, base: Base | None) -> TreeMembers:
+        """The lines of the tree: what changed since the base, where the tree has all there is."""
+        if isinstance(self._capture, GitCapture):  # it lists changes to a commit, and what goes is no change
+            return whole(self._entries, self._scratch)
+        versions = self._memory.tree
+        versions.take(self._entries)
+        made = changes(self._entries, versions, base.table, self._hold) if base is not None else None
+        return made or whole(self._entries, self._scratch)
+
+    def _hold(self, paths: Sequence[str]) -> bool:
+        """Whether a value stands in one of the paths, which a base may have had before it was known."""
+        return bool(paths) and self._redactor.search_again(map(path_bytes, paths), frozenset())
+
+    def _document(self, git: GitDocument | None) -> Member:
         document = WorkspaceDocument(
             kind="folder" if git is None else "git",
             root=self._redactor.text(str(self._folder.absolute())),
-            trees=(tree_member(0),),
-            entries=len(entries),
-            bytes=sum(entry.size for entry in entries),
+            trees=self._tree.trees,
+            entries=len(self._entries),
+            bytes=sum(entry.size for entry in self._entries),
             git=git,
         )
         raw = document.raw
-        return (
-            Member(WORKSPACE, raw, len(raw), hashlib.sha256(raw).hexdigest()),
-            Member(tree_member(0), tree.path, tree.size, tree.sha256),
-        )
-
-    def _leave_out(self, skipped: Skipped) -> None:
-        text = self._redactor.text  # what the file system says of a name may repeat it
-        self._carrier.leave_out(text(skipped.path), text(skipped.reason))
+        return Member(WORKSPACE, raw, len(raw), hashlib.sha256(raw).hexdigest())
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,18 +359,6 @@ class _Named:
     """A content that lies in no file of the tree."""
 
     entry: TreeEntry
-
-
-def _entries(contents: Sequence[_Content]) -> Iterator[TreeEntry]:
-    for one in contents:
-        made = one.carried
-        yield replace(one.found.entry, sha256=made.sha256, size=made.size, redacted=made.redacted)
-
-
-def _readable(blocks: Iterator[bytes], found: Found) -> Callable[[], Iterator[bytes]]:
-    """The blocks, and once more from the file where somebody reads it a second time."""
-    first = [blocks]
-    return lambda: first.pop() if first else content(found)
 
 
 def _held(data: bytes) -> Iterator[bytes]:

@@ -100,7 +100,8 @@ class _Seen:
 
 def tree_of(document: WorkspaceDocument, unpacked: Path, entries: int) -> Iterator[TreeEntry]:
     """The entries of the tree, from members that lie in `unpacked`; raises as `read_tree` does."""
-    return read_tree([_tree(unpacked, path) for path in document.trees], limit=entries)
+    trees = [_tree(unpacked, path) for path in document.trees]
+    return read_tree(trees, limit=entries, git=document.git is not None)
 
 
 def _tree(unpacked: Path, path: str) -> Path:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from archiver.compact import Marks
 from archiver.epochs import LONGEST, Based, Epochs, Reason, Terms, pays
-from archiver.model import Member, Receipt, RuleFile
+from archiver.model import Member
 from archiver.model.manifest import BaseRef, Manifest, ManifestMember
 from archiver.pack import Packed
 
@@ -196,19 +196,6 @@ def test_what_comes_late_of_an_epoch_that_ended_is_no_base() -> None:
     assert one.save() == "unacknowledged"
 
 
-def test_terms_are_those_of_a_receipt() -> None:
-    receipt = Receipt(engine="e", rules_version="1", disabled_rules=("x",))
-    same = Terms.of(receipt, ["b", "a"])
-    assert Terms.of(receipt.model_copy(update={"rules": 7}), ["a", "b"]) == same
-    for change in (
-        {"engine": "f"},
-        {"rules_version": "2"},
-        {"disabled_rules": ()},
-        {"rule_files": (RuleFile(name="own", sha256="0" * 64),)},
-    ):
-        assert Terms.of(receipt.model_copy(update=change), ["a", "b"]) != same
-
-
 def member(path: str, size: int) -> Member:
     return Member(path, bytes(size), size, hashlib.sha256(bytes(size)).hexdigest())
 
@@ -255,3 +242,9 @@ def test_a_base_is_in_the_store_and_its_table_is_true(steps: list[tuple[dict[str
                 one.stored(seq)
                 stored.add(seq)
             waiting = [] if fate == "stored" else waiting[1:]
+
+
+def test_what_is_kept_of_a_base_without_a_look_counts_as_old() -> None:
+    assert not pays([member("new", 100)], {})
+    assert not pays([member("new", 100)], {}, 66)
+    assert pays([member("new", 100)], {}, 67)

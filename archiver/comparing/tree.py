@@ -48,7 +48,7 @@ def tree_in(folder: Path) -> Tree | None:
     state: dict[str, Any] = {"kind": document.kind, "root": document.root}
     if git is not None:
         state |= {f"git.{name}": getattr(git, name) for name in _GIT_STATE}
-    return Tree(lambda: _lines(paths), git.base if git is not None else None, state)
+    return Tree(lambda: _lines(paths, git=git is not None), git.base if git is not None else None, state)
 
 
 def files(before: Tree, after: Tree) -> FileChanges | None:
@@ -88,8 +88,8 @@ def _walk(before: Iterator[Line], after: Iterator[Line]) -> Iterator[tuple[str, 
             old, new = next(before, None), next(after, None)
 
 
-def _lines(paths: list[Path]) -> Iterator[Line]:
-    for entry in read_tree(paths, limit=_ENTRIES):
+def _lines(paths: list[Path], *, git: bool) -> Iterator[Line]:
+    for entry in read_tree(paths, limit=_ENTRIES, git=git):
         yield path_bytes(entry.path), replace(entry, modified=0)
 
 

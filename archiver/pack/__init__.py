@@ -14,12 +14,13 @@ from archiver.pack.reader import (
     unpack,
     unpack_parts,
 )
-from archiver.pack.writer import Base, Held, Packed, new, pack
+from archiver.pack.writer import Base, Held, Kept, Packed, new, pack
 
 __all__ = [
     "Base",
     "First",
     "Held",
+    "Kept",
     "Packed",
     "Whole",
     "check_table",

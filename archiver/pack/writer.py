@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
@@ -63,6 +64,15 @@ class Base:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """Members of a base that a bundle has as they are, though nobody has read them again."""
+
+    paths: frozenset[str] = frozenset()
+    size: int = 0
+    """Bytes of all of them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Packed:
     """What was written: the manifest and its SHA-256, bytes of the members here, bytes of all frames."""
 
@@ -98,17 +108,19 @@ def pack(
     threads: int = 2,
     progress: Progress | None = None,
     base: Base | None = None,
+    kept: Kept = Kept(),
 ) -> Packed:
     """Write the members as frames, in order, through `write`; each has been decoded and compared before.
 
-    Those that are in the table of `base` with the same path, size, digest and mode are not written.
+    Those that are in the table of `base` with the same path, size, digest and mode are not written, nor those
+    that are `kept` of it, none of which is among the members.
     Errors: `LimitExceededError`, `InvalidNameError` (a path), `DigestMismatchError` (a member that changed),
     `InputNotFoundError` (one that cannot be read), and `TypeError` for what redaction did not make.
     """
     if not isinstance(members, Redacted):
         raise TypeError("only members that went through redaction can be packed")
     here = members.value if base is None else new(members.value, base.table)
-    manifest = _manifest(members.value, here, head, limits, base)
+    manifest = _manifest(members.value, here, head, limits, base, kept)
     with _Frames(write, threads) as frames:
         frames.put_alone(tar.manifest_entry(manifest.raw, head.mtime))
         for member in here:
@@ -132,9 +144,10 @@ def _manifest(
     head: ManifestHead,
     limits: Limits,
     base: Base | None,
+    kept: Kept,
 ) -> Manifest:
-    limits.check_members(len(members))
-    total = 0
+    limits.check_members(len(members) + len(kept.paths))
+    total = kept.size
     for member in members:
         total += member.size
         limits.check_member(member.path, member.size)
@@ -143,7 +156,7 @@ def _manifest(
     fields = head.model_dump(exclude={"mtime"})
     try:
         if base is not None:
-            fields |= _on(base, members, here)
+            fields |= _on(base, members, here, kept)
         manifest = Manifest(**fields, members=table)
     except (ValidationError, _ClashError) as error:
         raise InvalidNameError(f"the members cannot be packed: {_reason(error)}") from error
@@ -159,24 +172,38 @@ class _ClashError(ValueError):
     """Two members that are not both new cannot stand in one table."""
 
 
-def _on(base: Base, members: tuple[Member, ...], here: tuple[Member, ...]) -> dict[str, Any]:
+def _on(base: Base, members: tuple[Member, ...], here: tuple[Member, ...], kept: Kept) -> dict[str, Any]:
     """What an incremental table says of its base."""
     if len(base.chain) >= MAX_CHAIN:
         raise LimitExceededError(
             f"{base.bundle} ends a chain of {len(base.chain)} bundles, and {MAX_CHAIN} is the most",
             remedy="have a full bundle written: lower `run.full_every`",
         )
+    if not kept.paths <= base.table.keys():
+        raise ValueError("only what lies in the base can be kept of it")
     paths = {member.path for member in members}
-    if len(paths) != len(members) or any(member.path not in base.table for member in here):
+    added = any(member.path not in base.table for member in here)
+    if len(paths) != len(members) or (added and not _are_apart(paths, kept.paths)):
         try:
-            check_apart(member.path for member in members)
+            check_apart((*(member.path for member in members), *kept.paths))
         except ValueError as error:
             raise _ClashError(str(error)) from error
     return {
         "format": 2,
         "base": BaseRef(bundle=base.bundle, sha256=base.manifest_sha256),
-        "dropped": tuple(sorted(path for path in base.table if path not in paths)),
+        "dropped": tuple(sorted(base.table.keys() - kept.paths - paths)),
     }
+
+
+def _are_apart(*paths: Collection[str]) -> bool:
+    """Whether none of the paths, each of which is there once, is a folder of another."""
+    folders = set[str]()
+    for path in chain(*paths):
+        folder = path.rpartition("/")[0]
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    return folders.isdisjoint(chain(*paths))
 
 
 def _entry(member: Member) -> ManifestMember:

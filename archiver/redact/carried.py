@@ -121,6 +121,7 @@ class CarriedRedactor:
         self._held = 0
         self._named = self._unnamed = 0
         self._others: LeftOut | None = None
+        self._noted: list[LeftOut] = []
         self._learned = 0
         self._clean: dict[str, Carried] = {}
         """Files that are carried as they are, by their digest: the same content is scanned once."""
@@ -164,6 +165,13 @@ class CarriedRedactor:
     def leave_out(self, path: str, reason: str) -> None:
         """Note that a path is not carried for a reason of the capture's."""
         self._left(path, reason)
+
+    def forget(self) -> None:
+        """Take back what was noted as left out: all files are going to be taken once more."""
+        mine = set(map(id, self._noted))
+        self._shared.left_out[:] = [one for one in self._shared.left_out if id(one) not in mine]
+        self._noted, self._others = [], None
+        self._named = self._unnamed = 0
 
     def target(self, target: str) -> str:
         """The target of a link with its credentials replaced."""
@@ -296,12 +304,15 @@ class CarriedRedactor:
         if self._named < MOST_NAMED:
             self._named += 1
             named.append(left)
+            self._noted.append(left)
             return left
         if self._others is not None:
             named.remove(self._others)
+            self._noted.pop()
         self._unnamed += 1
         self._others = LeftOut(member=_OTHERS, reason=f"{self._unnamed} more files are not carried")
         named.append(self._others)
+        self._noted.append(self._others)
         return left
 
 

@@ -59,6 +59,8 @@ class Redactor(Standing):
         self._made: dict[int, Items] = {}
         self._scratch: Scratch | None = None
         self._scanned_before: Scanned | None = None
+        self._left_last: list[LeftOut] = []
+        """What the last scan left out."""
 
     def transcript(
         self,
@@ -228,8 +230,13 @@ class Redactor(Standing):
         """The last scan: a member with a finding is rewritten, or left out where that cannot be done.
 
         What only the scan of one member finds is searched for in all of them. `scanned` knows what earlier
-        saves of this process found clean, and learns what this one does.
+        saves of this process found clean, and learns what this one does. Where members had to be made anew,
+        another call takes the place of the one before.
         """
+        self._left_out[:] = [
+            one for one in self._left_out if all(one is not last for last in self._left_last)
+        ]
+        self._left_last.clear()
         if scanned is not None:
             scanned.begin(self.fingerprint("members", self._dialect))
             self._scanned_before = scanned
@@ -298,6 +305,7 @@ class Redactor(Standing):
         scan = MemberScan(scrubber, opaque, scratch, vouched=self._is_vouched, known=known)
         kept = tuple(made for member in members if (made := scan.scan(member)) is not None)
         self._left_out.extend(scan.left_out)
+        self._left_last += scan.left_out
         return kept
 
     def _is_vouched(self, member: Member) -> bool:

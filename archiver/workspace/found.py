@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from archiver.model.git_document import GitDocument
@@ -39,11 +38,11 @@ def stamp_of(seen: os.stat_result) -> Stamp:
 class Found:
     """An entry as the folder has it, without digest.
 
-    `source`: where the content of a file is read, or the content itself where it had to be copied.
+    `source`: the path at which the content of a file is read, or the content where it had to be copied.
     """
 
     entry: TreeEntry
-    source: Path | bytes | None
+    source: str | bytes | None
     stamp: Stamp
 
 

@@ -63,7 +63,7 @@ def _unfit(about: os.stat_result, limits: WorkspaceLimits) -> str | None:
 
 
 def _entry(name: bytes, path: str, about: os.stat_result, places: Places) -> Found | None:
-    stamp, source = stamp_of(about), places.at(name)
+    stamp, source = stamp_of(about), os.fspath(places.at(name))
     mode, modified = stat.S_IMODE(about.st_mode) & 0o777, stamp.mtime_ns
     if stat.S_ISREG(about.st_mode):
         return Found(TreeEntry(path, "file", mode, modified, about.st_size), source, stamp)

@@ -8,7 +8,6 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Final, TypeVar
 
 from archiver.workspace.found import Found, Stamp, stamp_of
@@ -40,7 +39,7 @@ def content(found: Found) -> Iterator[bytes]:
     Raises `ChangedWhileReadError` before the first block, or after the last one, if the file is not what the
     stamp says, and `NotReadError` if it cannot be read.
     """
-    if isinstance(found.source, Path):
+    if isinstance(found.source, str):
         with _unchanged(found.source, found) as blocks:
             yield from blocks
     else:
@@ -56,7 +55,7 @@ def stable(
     With the result comes what was found the time that counts. Raises `ChangedWhileReadError`, and
     `NotReadError` for a file that cannot be read or has grown over `limit` bytes.
     """
-    if not isinstance(found.source, Path):
+    if not isinstance(found.source, str):
         return take(_pieces(found.source), found.entry.size), found
     tries = TRIES
     while True:
@@ -73,7 +72,7 @@ def stable(
 
 
 @contextmanager
-def _unchanged(source: Path, found: Found) -> Iterator[Iterator[bytes]]:
+def _unchanged(source: str, found: Found) -> Iterator[Iterator[bytes]]:
     """The blocks of a file; the stamp must hold before the first one and when the caller has done."""
     try:
         handle = os.open(source, READ)
@@ -112,7 +111,7 @@ def _pieces(data: bytes | None) -> Iterator[bytes]:
     return (data[start : start + BLOCK] for start in range(0, len(data), BLOCK))
 
 
-def _again(source: Path, found: Found, limit: int | None) -> Found:
+def _again(source: str, found: Found, limit: int | None) -> Found:
     """The same path as it is now, looked at without following a link below the root of the tree."""
     try:
         seen = _looked_at(source, found.entry.path)
@@ -127,11 +126,11 @@ def _again(source: Path, found: Found, limit: int | None) -> Found:
     return Found(entry, source, stamp)
 
 
-def _looked_at(source: Path, path: str) -> os.stat_result:
+def _looked_at(source: str, path: str) -> os.stat_result:
     *folders, name = path.split("/")
-    if not os.fspath(source).endswith(f"/{path}"):  # a private copy, which lies nowhere in the tree
-        return source.lstat()
-    at = os.open(source.parents[len(folders)], _STEP)
+    if not source.endswith(f"/{path}"):  # a private copy, which lies nowhere in the tree
+        return os.lstat(source)
+    at = os.open(source.removesuffix(path), _STEP)
     try:
         for step in folders:
             below = os.open(step, _STEP | os.O_NOFOLLOW, dir_fd=at)

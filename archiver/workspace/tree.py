@@ -13,9 +13,11 @@ from archiver.safetext import one_line
 _Line = tuple[bytes, int, TreeEntry]
 
 
-def read_tree(members: Sequence[Path], *, limit: int) -> Iterator[TreeEntry]:
+def read_tree(members: Sequence[Path], *, limit: int, git: bool) -> Iterator[TreeEntry]:
     """The entries of a tree whose members lie at these places, in the order of the document.
 
+    `git`: whether it is the tree of a git work tree, where `gone` is said of what a commit has. In that of a
+    folder it takes an older line back, and is no entry.
     Raises `ArchiveFormatError` for lines that are no entries or out of order, and for an entry below what is
     no folder; `LimitExceededError` for more than `limit` entries.
     """
@@ -25,6 +27,8 @@ def read_tree(members: Sequence[Path], *, limit: int) -> Iterator[TreeEntry]:
         if raw == before:  # an older line of the same path: the newest comes first
             continue
         before = raw
+        if entry.type == "gone" and not git:
+            continue
         count += 1
         if count > limit:
             raise LimitExceededError(

@@ -42,7 +42,8 @@ class _Level:
     """A folder on the way: what of it is still to come, the last first."""
 
     handle: int
-    place: Path
+    place: str
+    """Its path, without an end."""
     prefix: str
     within: Within
     items: list[_Item] = field(default_factory=list)
@@ -102,9 +103,9 @@ class Walk:
             self._skips.add(".", f"it cannot be read: {error.strerror}")
             return
         self._device = os.fstat(handle).st_dev
-        self._enter(handle, self._root, "", Within.TAKEN)
+        self._enter(handle, str(self._root).rstrip("/"), "", Within.TAKEN)
 
-    def _enter(self, handle: int, place: Path, prefix: str, within: Within) -> None:
+    def _enter(self, handle: int, place: str, prefix: str, within: Within) -> None:
         """Go on with what lies in a folder, which is open."""
         level = _Level(handle, place, prefix, within)
         self._levels.append(level)
@@ -148,7 +149,7 @@ class Walk:
             os.close(handle)
             self._skips.add(path, "it was replaced while it was looked at")
             return
-        self._enter(handle, level.place / entry.name, path + "/", within)
+        self._enter(handle, f"{level.place}/{entry.name}", path + "/", within)
 
     def _look(self, level: _Level, entry: os.DirEntry[str], folder: bool) -> Found | None:
         """What a name of a folder stands for; None for what is not carried."""
@@ -214,12 +215,12 @@ class Walk:
     def _file(self, level: _Level, name: str, path: str, seen: os.stat_result) -> Found | None:
         if name in level.databases.absorbed:
             return None
-        source: Path | bytes = level.place / name
+        source: str | bytes = f"{level.place}/{name}"
         stamp = stamp_of(seen)
         size, modified = stamp.size, stamp.mtime_ns
         if name in level.databases.candidates:
             try:
-                copy = copied(level.place / name, level.handle, seen, self._limits.file)
+                copy = copied(Path(level.place, name), level.handle, seen, self._limits.file)
             except CopyError as error:
                 self._skips.add(path, f"it is carried as it lies there, without a consistent copy: {error}")
             else:

@@ -23,7 +23,18 @@ from archiver.errors import (
 )
 from archiver.model.limits import MAX_CHAIN, Limits
 from archiver.model.manifest import BaseRef, Manifest, ManifestHead, ManifestMember
-from archiver.pack import Base, Held, compressed, demand_chain, pack, read_first, unpack, unpack_parts, whole
+from archiver.pack import (
+    Base,
+    Held,
+    Kept,
+    compressed,
+    demand_chain,
+    pack,
+    read_first,
+    unpack,
+    unpack_parts,
+    whole,
+)
 from pack.archives import FILES, HEAD, redacted, tree
 
 
@@ -40,17 +51,32 @@ class Line:
     manifests: list[Manifest] = field(default_factory=list)
     base: Base | None = None
 
-    def save(self, files: dict[str, bytes]) -> Manifest:
+    def save(self, files: dict[str, bytes], *, kept: frozenset[str] = frozenset()) -> Manifest:
+        """`kept`: paths of the base that are kept without a member."""
         seq = len(self.bundles) + 1
         out = io.BytesIO()
         head = ManifestHead(run="run", seq=seq, schema_version=2, redaction_key="c2VjcmV0")
-        made = pack(redacted(files), head, out.write, limits=self.limits, threads=1, base=self.base)
+        made = pack(
+            redacted(files),
+            head,
+            out.write,
+            limits=self.limits,
+            threads=1,
+            base=self.base,
+            kept=self.kept(kept),
+        )
         assert made.bases == (self.base.chain if self.base else ())
         self.bundles.append((name_of(seq), out.getvalue()))
         self.manifests.append(made.manifest)
         chain = (*made.bases, seq)
-        self.base = Base(name_of(seq), made.manifest_sha256, chain, held(files))
+        before = self.base.table if self.base else {}
+        table = {path: before[path] for path in kept} | held(files)
+        self.base = Base(name_of(seq), made.manifest_sha256, chain, table)
         return made.manifest
+
+    def kept(self, paths: frozenset[str]) -> Kept:
+        table = self.base.table if self.base else {}
+        return Kept(paths, sum(table[path][0] for path in paths if path in table))
 
     def named(self) -> list[tuple[str, Manifest]]:
         return [(name_of(number), one) for number, one in enumerate(self.manifests, start=1)]
@@ -79,6 +105,33 @@ def test_only_what_is_new_is_packed(tmp_path: Path) -> None:
     assert manifest.dropped == ("empty",)
     assert manifest.base == BaseRef(bundle=name_of(1), sha256=line.manifests[0].sha256)
     assert line.restore(tmp_path / "into") == changed
+
+
+def test_what_is_kept_of_a_base_needs_no_member(tmp_path: Path) -> None:
+    line = Line()
+    line.save({"a": b"1", "b/c": b"2", "d": b"3"})
+    manifest = line.save({"e": b"4"}, kept=frozenset({"a", "b/c"}))
+    assert [member.path for member in manifest.members] == ["e"]
+    assert manifest.dropped == ("d",)
+    assert line.restore(tmp_path / "into") == {"a": b"1", "b/c": b"2", "e": b"4"}
+
+
+def test_what_is_kept_counts_for_limits() -> None:
+    for limits in (Limits(members=3), Limits(bundle=8)):
+        line = Line(limits)
+        line.save({"a": b"1234", "b": b"12"})
+        line.save({"c": b"12"}, kept=frozenset({"a", "b"}))
+        with pytest.raises(LimitExceededError):
+            line.save({"d": b"1"}, kept=frozenset({"a", "b", "c"}))
+
+
+def test_only_what_lies_in_the_base_is_kept_and_nothing_in_its_place() -> None:
+    line = Line()
+    line.save({"a": b"1", "b/c": b"2"})
+    with pytest.raises(ValueError, match="lies in the base"):
+        line.save({}, kept=frozenset({"other"}))
+    with pytest.raises(InvalidNameError):
+        line.save({"b": b"1"}, kept=frozenset({"b/c"}))
 
 
 def test_a_full_bundle_is_what_it_always_was() -> None:

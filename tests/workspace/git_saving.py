@@ -78,11 +78,11 @@ def _bundled(capture: GitCapture, file: Path) -> Path | None:
     return file
 
 
-def _kept(entry: TreeEntry, source: Path | bytes | None, objects: Path) -> TreeEntry:
+def _kept(entry: TreeEntry, source: str | bytes | None, objects: Path) -> TreeEntry:
     if entry.type != "file":
         return entry
-    assert isinstance(source, Path)
-    return replace(entry, sha256=_put(source.read_bytes(), objects))
+    assert isinstance(source, str)
+    return replace(entry, sha256=_put(Path(source).read_bytes(), objects))
 
 
 def _put(content: bytes, objects: Path) -> str:

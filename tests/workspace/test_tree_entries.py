@@ -182,9 +182,9 @@ def test_later_members_win_by_path(tmp_path: Path) -> None:
     old = [entry("a", size=1), entry("b", size=1), entry("d", size=1)]
     new = [entry("b", size=2), entry("c", size=2)]
     newest = [entry("c", "gone"), entry("d", "folder"), entry("d/e", size=3)]
-    read = list(read_tree(members(tmp_path, old, new, newest), limit=5))
+    read = list(read_tree(members(tmp_path, old, new, newest), limit=5, git=True))
     assert read == [old[0], new[0], newest[0], newest[1], newest[2]]
-    assert list(read_tree([], limit=0)) == []
+    assert list(read_tree([], limit=0, git=True)) == []
 
 
 @pytest.mark.parametrize(
@@ -198,15 +198,28 @@ def test_later_members_win_by_path(tmp_path: Path) -> None:
 )
 def test_lines_that_are_no_tree(tmp_path: Path, group: list[TreeEntry]) -> None:
     with pytest.raises(ArchiveFormatError):
-        list(read_tree(members(tmp_path, group), limit=9))
+        list(read_tree(members(tmp_path, group), limit=9, git=True))
 
 
 def test_a_tree_over_the_limit(tmp_path: Path) -> None:
     with pytest.raises(LimitExceededError, match="more than 1 entries"):
-        list(read_tree(members(tmp_path, [entry("a"), entry("b")]), limit=1))
+        list(read_tree(members(tmp_path, [entry("a"), entry("b")]), limit=1, git=True))
 
 
 def test_a_member_without_line_ends_is_not_read_whole(tmp_path: Path) -> None:
     (tmp_path / "0000.jsonl").write_bytes(b" " * (1 << 20))
     with pytest.raises(ArchiveFormatError, match="more than 65536"):
-        list(read_tree([tmp_path / "0000.jsonl"], limit=9))
+        list(read_tree([tmp_path / "0000.jsonl"], limit=9, git=True))
+
+
+def test_a_line_that_is_gone_takes_an_older_one_back_in_a_folder_alone(tmp_path: Path) -> None:
+    gone = [TreeEntry(path, "gone", 0, 0) for path in ("a", "never")]
+    lines = members(tmp_path, [entry("a"), entry("b")], gone)
+    assert [one.path for one in read_tree(lines, limit=1, git=False)] == ["b"]
+    assert [one.type for one in read_tree(lines, limit=3, git=True)] == ["gone", "file", "gone"]
+
+
+def test_what_lay_in_a_folder_that_is_a_file_now_is_gone(tmp_path: Path) -> None:
+    old = [TreeEntry("a", "folder", 0o755, 1), entry("a/b")]
+    new = [entry("a"), TreeEntry("a/b", "gone", 0, 0)]
+    assert [one.type for one in read_tree(members(tmp_path, old, new), limit=9, git=False)] == ["file"]
