@@ -285,11 +285,14 @@ def prepare(
                 )
                 tree = workspace.read(source.was_still) if workspace is not None else None
 
-                def make(based: Based | Reason) -> Reduced:
-                    reduced = reducing.reduced(lambda marks: made(marks=marks), tree, based)
-                    limits = setup.settings.limits
-                    return reducing.fitted(reduced, limits, redactor, scratch, full=options.full)
-
+                fitting = partial(
+                    reducing.fitted,
+                    limits=setup.settings.limits,
+                    redactor=redactor,
+                    scratch=scratch,
+                    full=options.full,
+                )
+                make = partial(reducing.reduced, lambda marks: made(marks=marks), tree, fitting=fitting)
                 reduced = make(choose(terms, checkpoint.value.outcome))
             _check_ids(reduced.compacted.checkpoint.value, found)
             with telemetry.span("archiver.save.seal"):

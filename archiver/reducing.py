@@ -28,9 +28,12 @@ class Reduced:
 
 
 def reduced(
-    compact: Callable[[Marks | None], Compacted], workspace: InBundle | None, based: Based | Reason
+    compact: Callable[[Marks | None], Compacted],
+    workspace: InBundle | None,
+    based: Based | Reason,
+    fitting: Callable[[Reduced], Reduced],
 ) -> Reduced:
-    """The checkpoint as `compact` makes it, with its workspace.
+    """The checkpoint as `compact` makes it, with its workspace, as `fitting` leaves it.
 
     It is based on nothing, where it would not be much smaller for it.
     """
@@ -38,13 +41,14 @@ def reduced(
     base = based.base if isinstance(based, Based) else None
     tree, kept = workspace(base) if workspace is not None else ((), Kept())
     if isinstance(based, Based):
-        compacted = _with(compact(based.marks), tree)
-        if pays(_members(compacted), based.base.table, kept.size):
-            return Reduced(compacted, based, kept)
+        found = fitting(Reduced(_with(compact(based.marks), tree), based, kept))
+        # After the limits: what is never carried is no reason to send all of the rest again.
+        if pays(_members(found.compacted), based.base.table, kept.size):
+            return found
         based = "size"
         if workspace is not None and kept.paths:
             tree, kept = workspace(None)
-    return Reduced(_with(compact(None), tree), based)
+    return fitting(Reduced(_with(compact(None), tree), based))
 
 
 def _with(compacted: Compacted, more: tuple[Member, ...]) -> Compacted:

@@ -20,7 +20,6 @@ from workspace.git_saving import git, state_of, tree_of
 from archiver import archive, restore
 from archiver.archive import Given, Options, Source
 from archiver.errors import AlreadyExistsError, InputNotFoundError
-from archiver.extracting import extract
 from archiver.progress import Silent
 from archiver.saved import fetch
 from archiver.setup import Setup
@@ -103,15 +102,6 @@ def test_force_replaces_no_workspace(setup: Setup, note: Path, folder: Path, tmp
     place.rename(tmp_path / "kept")
     restore.restore(RUN, setup, into=tmp_path / "out", force=True)
     assert looks(place) == looks(folder)
-
-
-def test_a_file_of_a_workspace_is_not_had_alone(
-    setup: Setup, note: Path, folder: Path, tmp_path: Path
-) -> None:
-    save(setup, note, folder)
-    with pytest.raises(InputNotFoundError, match=r"holds no 'workspace/src/run\.sh'") as caught:
-        extract(RUN, setup, ["workspace/src/run.sh"], into=tmp_path / "one")
-    assert "without --only" in (caught.value.remedy or "")
 
 
 def test_no_secret_of_a_workspace_is_carried(setup: Setup, note: Path, folder: Path, tmp_path: Path) -> None:
