@@ -40,7 +40,7 @@ def whole(setup: Setup, lines: list[dict[str, Any]]) -> None:
     assert not [found for found in verify(setup, "r", deep=True) if not found.ok]
 
 
-@pytest.mark.parametrize("kind", ["folder", "git"])
+@pytest.mark.parametrize("kind", ["folder", pytest.param("git", marks=pytest.mark.soak)])
 def test_killed_at_some_moments(config: Path, setup: Setup, tmp_path: Path, kind: str) -> None:
     whole(setup, kill(config, tmp_path / "killed", 5, 1, kind))
 

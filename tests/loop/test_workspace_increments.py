@@ -363,7 +363,7 @@ EDITS = st.lists(
 _RUNS = itertools.count(1)
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(edits=EDITS)
 def test_whatever_is_changed_each_checkpoint_gives_the_folder_of_its_time(
     setup: Setup, tmp_path: Path, settled: None, edits: list[tuple[str, int, int]]
