@@ -173,7 +173,7 @@ def main(config: Path, folder: Path, kills: int, seed: int, kind: str) -> None:
         died = dies_at(event, lambda through=through: work(through, place))  # type: ignore[misc]
         most = int(most * (1.15 if died else 0.7)) + 20
         killed += died
-        remove_just_made()
+        remove_just_made(setup)
         before = restored(setup, folder / "before")
         deliver(setup)
         after = restored(setup, folder / "after")
