@@ -17,7 +17,8 @@ _MARGIN: Final = 2_000_000_000
 """Nanoseconds: the coarsest clock of a file system that is in use."""
 _FORM: Final = struct.Struct("<QQQqqHQ?32s")
 """Device, inode, size, the two times, mode; size of the content, whether it is redacted, its SHA-256."""
-_HELD: Final = struct.Struct("<QQQqqH").size
+_LOOKS: Final = struct.Struct("<QQQqqH")
+"""What of it a look at the file tells."""
 
 
 class StatCache:
@@ -37,7 +38,7 @@ class StatCache:
         """The entry with its digest, if nothing says that the file has changed since it was kept."""
         path = found.entry.path
         packed = self._now.get(path) or self._before.get(path)
-        if packed is None or isinstance(found.source, bytes) or packed[:_HELD] != _looks(found):
+        if packed is None or isinstance(found.source, bytes) or packed[: _LOOKS.size] != _looks(found):
             return None
         self._now[path] = packed
         *_, size, redacted, digest = _FORM.unpack(packed)
@@ -63,4 +64,4 @@ class StatCache:
 
 
 def _looks(found: Found) -> bytes:
-    return struct.pack("<QQQqqH", *found.stamp, found.entry.mode)
+    return _LOOKS.pack(*found.stamp, found.entry.mode)
