@@ -35,7 +35,9 @@ class Texts:
     def edits(self, data: bytes) -> list[Edit]:
         """Every secret of the text, in order, not overlapping."""
         hits = self._finder.hits(data) if self._rules else []
-        known = ((end, KNOWN_PART) for end in self._exact.ends(data))
+        known = [(end, KNOWN_PART) for end in self._exact.ends(data)]
+        if not self._rules and self._exact:  # the rules have triggers of their own for what is escaped
+            known += ((end, KNOWN_PART) for end in self._finder.escaped(data))
         told = sorted(dict.fromkeys([*hits, *known]))
         ends = [end for end, _ in told]
         if not ends and b"\x1b" not in data and b"delta" not in data:
