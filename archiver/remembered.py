@@ -29,12 +29,18 @@ class RememberedTranscript:
     kept: tuple[Kept, ...] = ()
     scanned: Scanned = field(default_factory=Scanned)
 
+    def is_whole(self) -> bool:
+        """Whether nobody has removed what the next save needs."""
+        return self.scratch.path.is_dir() and all(path.is_file() for path in self._files())
+
     def tidy(self) -> None:
         """Remove the files that no later save needs."""
-        paths = [self.grown.tape] if self.grown is not None else []
+        self.scratch.keep_only(self._files())
+
+    def _files(self) -> set[Path]:
         members = (one for kept in self.kept for one in (*kept.members, *kept.artifacts.members))
-        paths += [one.source for one in members if isinstance(one.source, Path)]
-        self.scratch.keep_only(paths)
+        paths = {one.source for one in members if isinstance(one.source, Path)}
+        return paths | ({self.grown.tape} if self.grown is not None else set())
 
 
 @dataclass(slots=True)
@@ -87,7 +93,7 @@ def going_on(
         yield None
         return
     held = remembered.transcript
-    if held is None or held.options != options:
+    if held is None or held.options != options or not held.is_whole():
         remembered.close()
         held = remembered.transcript = RememberedTranscript(Scratch(parent), options)
     try:
