@@ -14,8 +14,8 @@ from archiver.pack import Base, Kept
 from archiver.redact import Redactor
 from archiver.scratch import Scratch
 
-InBundle = Callable[[Base | None], tuple[tuple[Member, ...], Kept]]
-"""What a bundle holds of a workspace, and keeps of its base."""
+InBundle = Callable[[Base | None, bool], tuple[tuple[Member, ...], Kept]]
+"""What a bundle holds of a workspace, and keeps of its base; or no file, where all of them are to be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,10 @@ class Reduced:
     compacted: Compacted
     based: Based | Reason
     kept: Kept = Kept()  # noqa: RUF009 - frozen and without state
+    pressed: bool = False
+    """Whether there was more than the bundle has room for."""
+    over: bool = False
+    """Whether there still is."""
 
 
 def reduced(
@@ -35,19 +39,25 @@ def reduced(
 ) -> Reduced:
     """The checkpoint as `compact` makes it, with its workspace, as `fitting` leaves it.
 
-    It is based on nothing, where it would not be much smaller for it.
+    It is based on nothing, where it would not be much smaller for it, or has no room.
     """
 
     base = based.base if isinstance(based, Based) else None
-    tree, kept = workspace(base) if workspace is not None else ((), Kept())
+    tree, kept = workspace(base, False) if workspace is not None else ((), Kept())
     if isinstance(based, Based):
-        found = fitting(Reduced(_with(compact(based.marks), tree), based, kept))
-        # After the limits: what is never carried is no reason to send all of the rest again.
-        if pays(_members(found.compacted), based.base.table, kept.size):
+        compacted = compact(based.marks)
+        found = fitting(Reduced(_with(compacted, tree), based, kept))
+        if workspace is not None and kept.paths and found.pressed:
+            # What is kept without a look cannot be left out, and something smaller would have to go for it.
+            tree, kept = workspace(base, True)
+            found = fitting(Reduced(_with(compacted, tree), based, kept))
+        # After the limits: what is never carried is no reason to send all of the rest again. And where there
+        # is no room, old turns may be shortened that the base has whole.
+        if not found.over and pays(_members(found.compacted), based.base.table, kept.size):
             return found
         based = "size"
         if workspace is not None and kept.paths:
-            tree, kept = workspace(None)
+            tree, kept = workspace(None, False)
     return fitting(Reduced(_with(compact(None), tree), based))
 
 
@@ -70,7 +80,7 @@ def fitted(found: Reduced, limits: Limits, redactor: Redactor, scratch: Scratch,
     held = found.based.base.table if isinstance(found.based, Based) else ()
     fitting = fit(found.compacted, left, scratch, others=others, full=full, held=held)
     redactor.note_cuts(fitting.cuts)
-    return replace(found, compacted=fitting.compacted)
+    return replace(found, compacted=fitting.compacted, pressed=fitting.pressed, over=fitting.over)
 
 
 def once(summarise: Summarise | None) -> Summarise | None:

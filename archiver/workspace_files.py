@@ -6,7 +6,7 @@ became known since, such files are searched for it, and one that holds it is rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -84,6 +84,11 @@ class Files:
         except NotReadError:
             return True
 
+    def drop(self, paths: Container[str]) -> None:
+        """Carry none of these files."""
+        self.kept = [pair for pair in self.kept if pair[1].path not in paths]
+        self.contents = [one for one in self.contents if one.found.entry.path not in paths]
+
     def entries(self) -> Iterator[TreeEntry]:
         """The lines of the tree, in no order."""
         yield from self.others
@@ -91,7 +96,9 @@ class Files:
         yield from (one.entry for one in self.contents)
 
     def remember(self, began: int) -> None:
-        """Keep in the memory what was read and is carried as it is; `began`: as of the capture."""
+        """Keep in the memory what is carried as it is, and nothing else; `began`: as of the capture."""
+        for found, entry in self.kept:
+            self.memory.files.keep(found, entry, began)
         for one in self.contents:
             if not one.carried.redacted:  # what is found in it has to be found in each save
                 self.memory.files.keep(one.found, one.entry, began)

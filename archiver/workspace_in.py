@@ -80,7 +80,6 @@ class WorkspaceIn:
         self._settled: Mark
         self._lenient = False
         self._failed = self._read_before = False
-        self._secret: set[str] = set()
         self._files: Files
         self._entries: list[TreeEntry] = []
         self._checked: tuple[tuple[list[TreeEntry], Mark], ...] = ()
@@ -117,23 +116,30 @@ class WorkspaceIn:
         self._learn_all()
         return self
 
-    def read(self, was_still: Callable[[], bool]) -> Callable[[Base | None], tuple[tuple[Member, ...], Kept]]:
-        """`members` by the base alone."""
-        return lambda base: self.members(base, was_still)
+    def read(
+        self, was_still: Callable[[], bool]
+    ) -> Callable[[Base | None, bool], tuple[tuple[Member, ...], Kept]]:
+        """`members` by the base, and whether all is to be read."""
+        return lambda base, everything: self.members(base, was_still, everything=everything)
 
     def members(
-        self, base: Base | None = None, was_still: Callable[[], bool] = lambda: True
+        self,
+        base: Base | None = None,
+        was_still: Callable[[], bool] = lambda: True,
+        *,
+        everything: bool = False,
     ) -> tuple[tuple[Member, ...], Kept]:
         """The members of the workspace: document, tree, contents, and commits that no remote has.
 
-        Where the bundle is to have a base, what that holds is kept as it is, as far as the memory knows it.
+        Where the bundle is to have a base, what that holds is kept as it is, as far as the memory knows it;
+        of files not, where `everything` is to be read.
         To be asked again where all of it is needed, or the last scan found more (`outdated`). `was_still` is
         called when all was read for the first time; where it says no, or more is read later, the receipt says
         so. What git cannot read any more costs its state and not the save: the files alone are carried then.
         """
         while not self._failed:
             try:
-                return self._members(base, was_still)
+                return self._members(base, None if everything else base, was_still)
             except InputNotFoundError as error:
                 if isinstance(self._capture, GitCapture):
                     self._take_files(error)
@@ -150,15 +156,19 @@ class WorkspaceIn:
         self._carrier.forget()
         self._carrier.leave_out("workspace", self._redactor.text(str(error)))
 
-    def _members(self, base: Base | None, was_still: Callable[[], bool]) -> tuple[tuple[Member, ...], Kept]:
+    def _members(
+        self, base: Base | None, holding: Base | None, was_still: Callable[[], bool]
+    ) -> tuple[tuple[Member, ...], Kept]:
+        """`holding`: the base whose files are kept."""
         self._begin_with_memory()
-        files, commits = self._taken(base)
+        files, commits = self._taken(holding)
+        self._settled = self._redactor.mark()  # what follows may tell more, which nobody has searched for
         git, staged = self._git()
         if self._read_before or not was_still():
             files.leave_out(_MOVED)
         self._read_before = True
         entries = sorted(files.entries(), key=lambda one: path_bytes(one.path))
-        self._entries = self._without_late_names(entries)
+        self._entries = self._without_late_names(entries, files)
         for skipped in self._capture.skipped:
             files.leave_out(skipped)
         kept = {object_member(entry.sha256 or ""): entry.size for _, entry in files.kept}
@@ -166,7 +176,6 @@ class WorkspaceIn:
         objects = {path: one for one in map(_object, carried) if (path := one.path) not in kept}
         self._files, self._tree = files, self._lines(base)
         made = (self._document(git), *self._tree.members, *objects.values(), *commits)
-        self._settled = self._redactor.mark()
         if base is not None:
             kept |= {path: base.table[path][0] for path in self._tree.kept}
         return made, Kept(frozenset(kept), sum(kept.values()))
@@ -181,6 +190,8 @@ class WorkspaceIn:
         redactor, mark = self._redactor, self._settled
         if redactor.grew_since(mark):
             if any(redactor.search_again(map(_names, some), mark | more) for some, more in self._checked):
+                return True
+            if self._tree.kept and self._in_past(mark | self._named):
                 return True
             before = mark | (self._remembered or frozenset())
             if redactor.grew_since(before) and any(
@@ -201,10 +212,8 @@ class WorkspaceIn:
         self._files.remember(self._capture.began)
         if isinstance(self._capture, GitCapture):
             memory.tree.clear()
-            memory.secret.clear()
         else:
             memory.tree.name(self._tree.digests)
-            memory.secret = self._secret
         memory.mark = self._settled
 
     def _begin_with_memory(self) -> None:
@@ -267,11 +276,10 @@ class WorkspaceIn:
         self._found = list(capture.found)
 
     def _learn_all(self) -> None:
-        for found in self._found:
-            if found.entry.type == "file" and self._memory.is_secret(
-                found.entry.path, self._carrier.is_secret
-            ):
-                self._secret.add(found.entry.path)
+        files = [found for found in self._found if found.entry.type == "file"]
+        secret = self._memory.secret((found.entry.path for found in files), self._carrier.is_secret)
+        for found in files:
+            if found.entry.path in secret:
                 self._learn(found)
 
     def _learn(self, found: Found) -> None:
@@ -281,8 +289,11 @@ class WorkspaceIn:
             text = self._redactor.text
             self._carrier.leave_out(text(found.entry.path), text(str(error)))
 
-    def _without_late_names(self, entries: list[TreeEntry]) -> list[TreeEntry]:
-        """Without names that hold what only a later file told to be secret: a tree is in their order."""
+    def _without_late_names(self, entries: list[TreeEntry], files: Files) -> list[TreeEntry]:
+        """Without names that hold what only a later file told to be secret: a tree is in their order.
+
+        Of the files neither.
+        """
         late: set[str] = set()
         before = self._memory.tree
         old = [entry for entry in entries if entry.path in before]
@@ -290,7 +301,10 @@ class WorkspaceIn:
         self._checked = ((old, self._named), (new, self._mark))
         for some, mark in self._checked:
             late.update(self._late(some, mark))
-        return [entry for entry in entries if entry.path not in late] if late else entries
+        if not late:
+            return entries
+        files.drop(late)
+        return [entry for entry in entries if entry.path not in late]
 
     def _late(self, entries: list[TreeEntry], mark: Mark) -> Iterator[str]:
         """Paths of entries whose names hold what became known since; the receipt names them."""
@@ -334,12 +348,15 @@ class WorkspaceIn:
             return whole(self._entries, self._scratch)
         versions = self._memory.tree
         versions.take(self._entries)
-        made = changes(self._entries, versions, base.table, self._hold) if base is not None else None
+        if self._in_past(self._named):
+            versions.forget_saves()
+        made = changes(self._entries, versions, base.table) if base is not None else None
         return made or whole(self._entries, self._scratch)
 
-    def _hold(self, paths: Sequence[str]) -> bool:
-        """Whether a value stands in one of the paths, which a base may have had before it was known."""
-        return bool(paths) and self._redactor.search_again(map(path_bytes, paths), frozenset())
+    def _in_past(self, mark: Mark) -> bool:
+        """Whether the tree of a base may hold what became known since, in a line that others overrule."""
+        known, past = self._redactor, self._memory.tree.past()
+        return bool(past) and known.grew_since(mark) and known.search_again(past, mark)
 
     def _document(self, git: GitDocument | None) -> Member:
         document = WorkspaceDocument(

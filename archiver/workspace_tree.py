@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -47,25 +47,23 @@ def whole(entries: Sequence[TreeEntry], scratch: Scratch) -> TreeMembers:
 
 
 def changes(
-    entries: Sequence[TreeEntry],
-    versions: TreeVersions,
-    table: Mapping[str, Held],
-    unfit: Callable[[Sequence[str]], bool],
+    entries: Sequence[TreeEntry], versions: TreeVersions, table: Mapping[str, Held]
 ) -> TreeMembers | None:
     """What is new since the tree of the base, whose table this is; None where a whole tree is to be written.
 
-    The versions have these entries as the newest tree. `unfit`: whether paths that are gone may not be named.
+    The versions have these entries as the newest tree; no later base has an older one than this.
     """
     before = dict(_members(table))
     digests = tuple(sha256 for _, sha256, _ in before.values())
     found = versions.since(digests)
     if found is None:
         return None
+    versions.forget_before(digests)
     new, gone = found
     paths = tuple(before)
     if not new and not gone:
         return TreeMembers(paths, (), digests)
-    if len(before) >= _MOST or len(new) + len(gone) > LARGEST * len(entries) or unfit(gone):
+    if len(before) >= _MOST or len(new) + len(gone) > LARGEST * len(entries):
         return None
     lines = [entry for entry in entries if entry.path in new]
     lines += (TreeEntry(path, "gone", 0, 0) for path in gone)

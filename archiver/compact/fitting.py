@@ -50,6 +50,10 @@ class Fitted:
 
     compacted: Compacted
     cuts: tuple[Cut, ...]
+    pressed: bool = False
+    """Whether there was more than the bundle has room for."""
+    over: bool = False
+    """Whether there still is, and nothing more that may be left out."""
 
 
 def fit(
@@ -73,10 +77,11 @@ def fit(
         work.run()
     work.bundle(others)
     if not work.cuts:
-        return Fitted(compacted, ())
+        return Fitted(compacted, (), work.pressed, work.over)
     checkpoint = compacted.checkpoint.derive(work.checkpoint)
     members = compacted.members.derive(work.members)
-    return Fitted(replace(compacted, checkpoint=checkpoint, members=members), tuple(work.cuts.values()))
+    made = replace(compacted, checkpoint=checkpoint, members=members)
+    return Fitted(made, tuple(work.cuts.values()), work.pressed, work.over)
 
 
 @dataclass(slots=True)
@@ -98,6 +103,8 @@ class _Fitting:
     def __init__(self, compacted: Compacted, limits: Limits, scratch: Scratch, held: Container[str]) -> None:
         self.cuts: dict[str, Cut] = {}
         """By the member or the name of what was cut."""
+        self.pressed = self.over = False
+        """Whether a limit of the bundle was met, and whether it still is."""
         self._limits, self._scratch = limits, scratch
         self._checkpoint = checkpoint = compacted.checkpoint.value
         listed = {f"{FOLDER}/{artifact.sha256}": artifact for artifact in checkpoint.artifacts}
@@ -148,13 +155,16 @@ class _Fitting:
         if limits.bundle_policy == "refuse":
             return
         over = self._count + _OTHERS - limits.members
+        self.pressed = over > 0
         for output in list(reversed(self._carried()))[: max(0, over)]:
             self._drop(output, "members")  # of the smallest the list tells most
         for file in self._workspace.largest()[: max(0, self._count + _OTHERS - limits.members)]:
             self._leave(file, "members")
+        self.over = self._count + _OTHERS > limits.members
         if self._size() + _OTHERS * limits.member <= limits.bundle:
             return
         room = limits.bundle - others(self._checkpoint) - _TOLD * (len(self._outputs) + _OTHERS)
+        self.pressed |= self._size() > room
         if limits.bundle_policy == "head-and-tail":
             self._until(room, lambda output: self._shorten(output, "bundle"))
         if self._size() > room and self._full and self._workspace.largest():
@@ -163,6 +173,7 @@ class _Fitting:
         if self._size() > room and self._full and not self._without_full:
             self._leave_full()
         self._files_until(room)
+        self.over |= self._size() > room
 
     def checkpoint(self, checkpoint: Checkpoint) -> Checkpoint:
         """The checkpoint with what the list says of heads and tails, behind what they stand for."""

@@ -24,7 +24,7 @@ _LOOKS: Final = struct.Struct("<QQQqqH")
 class StatCache:
     """Entries of one workspace by their paths, in memory; less than 300 bytes each.
 
-    What is not met again between two calls of `settle` is forgotten.
+    What is not kept again between two calls of `settle` is forgotten.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,6 @@ class StatCache:
         packed = self._now.get(path) or self._before.get(path)
         if packed is None or isinstance(found.source, bytes) or packed[: _LOOKS.size] != _looks(found):
             return None
-        self._now[path] = packed
         *_, size, redacted, digest = _FORM.unpack(packed)
         entry = found.entry
         return TreeEntry(path, "file", entry.mode, entry.modified, size, digest.hex(), None, redacted)
@@ -55,8 +54,12 @@ class StatCache:
         self._now[found.entry.path] = _FORM.pack(*stamp, found.entry.mode, entry.size, entry.redacted, digest)
 
     def settle(self) -> None:
-        """A capture is complete: what it did not meet is not there any more."""
+        """A save is through: what it did not keep is not carried as it is any more."""
         self._before, self._now = self._now, {}
+
+    def begin(self) -> None:
+        """A save begins: what one kept that was never settled is forgotten."""
+        self._now = {}
 
     def clear(self) -> None:
         """Forget everything, as after a change of what redaction knows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from archiver.workspace.cache import StatCache
@@ -21,17 +21,19 @@ class WorkspaceMemory:
     tree: TreeVersions = field(default_factory=TreeVersions)
     fingerprint: str = ""
     mark: frozenset[bytes] = frozenset()
-    secret: set[str] = field(default_factory=set)
-    """Paths of the tree whose names say that they hold credentials."""
+    judged: dict[str, bool] = field(default_factory=dict)
+    """For each file of the last capture whether its name says that it holds credentials."""
 
     def begin(self, fingerprint: str) -> None:
         """A save that scans by this begins: what was scanned by anything else is forgotten."""
+        self.files.begin()
         if fingerprint != self.fingerprint:
             self.files.clear()
             self.tree.clear()
-            self.secret.clear()
             self.fingerprint, self.mark = fingerprint, frozenset()
 
-    def is_secret(self, path: str, judge: Callable[[str], bool]) -> bool:
-        """What `judge` says of the name of a file; of the names of the tree it was asked before."""
-        return path in self.secret if path in self.tree else judge(path)
+    def secret(self, paths: Iterable[str], judge: Callable[[str], bool]) -> set[str]:
+        """Those of all files of a capture of which `judge` says yes; it is asked for each name once."""
+        before = self.judged
+        self.judged = {path: judge(path) if (known := before.get(path)) is None else known for path in paths}
+        return {path for path, is_secret in self.judged.items() if is_secret}

@@ -72,6 +72,26 @@ def test_many_saves_are_forgotten_the_oldest_first() -> None:
     assert versions.since(("99",)) == (set(), [])
 
 
+def test_what_stood_in_lines_of_a_tree_is_known_as_long_as_its_members_are() -> None:
+    """A tree of two members has the lines of the first, which the second overrules."""
+    versions, link = TreeVersions(), TreeEntry("b", "link", 0o777, 7, target="c")
+    versions.take([file("a"), link])
+    versions.name(("1",))
+    assert versions.past() == ()
+    versions.take([replace(link, target="d")])
+    versions.name(("1", "2"))
+    versions.forget_before(("1", "2"))
+    assert set(versions.past()) == {b"a\0", b"c"}
+    versions.take([replace(link, target="d")])
+    versions.name(("3",))
+    versions.forget_before(("3",))
+    assert versions.past() == ()
+    assert versions.since(("1", "2")) is None
+    versions.take([])
+    versions.forget_saves()
+    assert (versions.past(), versions.since(("3",))) == ((), None)
+
+
 TREES = st.lists(
     st.dictionaries(st.sampled_from(["a", "a/b", "a-b", "c", "d"]), st.integers(0, 2), max_size=5),
     min_size=1,
