@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -95,12 +97,14 @@ class Steps:
 
 @dataclass
 class Saver:
-    """One process that saves a run, whose bundles are in the store at once, or `late`: one save later."""
+    """One process that saves a run, whose bundles are in the store `late` saves later."""
 
     setup: Setup
     remembered: Remembered | None
     every: int = 200
-    late: bool = False
+    late: int = 0
+    folder: Path | None = None
+    keep_full: bool | None = None
     seq: int = 0
     waiting: list[tuple[int, str]] = field(default_factory=list)
 
@@ -115,10 +119,10 @@ class Saver:
 
         place = Position("r", seq=self.seq, redaction_key=KEY)
         with archive.prepare(
-            Source(checkpoint=checkpoint),
+            Source(checkpoint=checkpoint, workspace=self.folder),
             self.setup,
             lambda _: place,
-            options=Options(capture=False),
+            options=Options(capture=False, keep_full=self.keep_full),
             choose=choose,
             remembered=self.remembered,
         ) as prepared:
@@ -233,6 +237,25 @@ def test_a_save_that_fails_leaves_nothing_to_go_on_from(setup: Setup, remembered
     assert remembered.transcript is None
     assert not folder.exists()
     saver.save(checkpoint(steps.messages), looked)
+
+
+@pytest.mark.parametrize("what", ["folder", "files", "tape"])
+def test_what_somebody_removed_is_made_anew(setup: Setup, remembered: Remembered, what: str) -> None:
+    """As a cleaner of temporary files does."""
+    steps = Steps(24)
+    one, other = Saver(setup, remembered), Saver(setup, None)
+    for _ in range(4):
+        steps.messages += steps.turn()
+        made = checkpoint(steps.messages, dialect="anthropic-messages")
+        assert one.save(made, looked) == other.save(made, looked)
+        assert remembered.transcript is not None
+        place = remembered.transcript.scratch.path
+        if what == "folder":
+            shutil.rmtree(place)
+            continue
+        for path in place.iterdir():
+            if (what == "tape") == path.name.endswith(("-redacted", "-again")):
+                path.unlink()
 
 
 def test_only_what_a_later_save_needs_stays_on_the_disk(setup: Setup, remembered: Remembered) -> None:

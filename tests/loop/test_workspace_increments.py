@@ -263,7 +263,8 @@ def test_a_secret_that_is_told_later_is_found_in_what_is_not_read(
     assert "[REDACTED:" in (out / "z.ini").read_text()
     with reading(monkeypatch) as read:
         working.save()
-    assert sorted(read) == ["part1/file11.txt", "z.ini"], "what is found in them has to be known each time"
+    again = ["part1/file11.txt", f"part2-{value}", "z.ini"]
+    assert sorted(read) == again, "what is found in them has to be known each time"
     assert value.encode() not in everything(working, tmp_path, 4)
 
 
