@@ -6,7 +6,6 @@ and judged. Whether the world still matches is reported and fails nothing.
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +31,7 @@ from archiver.errors import (
 from archiver.gate import EFFECTS
 from archiver.restore import Report, plan, restore
 from archiver.sampling import Sample
-from archiver.scratch import Scratch
+from archiver.scratch import Scratch, remove_folder
 
 if TYPE_CHECKING:
     from archiver.setup import Setup
@@ -168,7 +167,7 @@ def _one(run: str, seq: int, setup: Setup, into: Path, keep: bool) -> Drilled:
         return Drilled(run, seq, time.monotonic() - began, error=error.with_traceback(None))
     finally:
         if not keep:
-            shutil.rmtree(into, ignore_errors=True)
+            remove_folder(into)
 
 
 def _came_back(report: Report, seconds: float) -> Drilled:

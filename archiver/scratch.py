@@ -254,11 +254,33 @@ def _remove(folder: Path) -> None:
         if entry.name == _MARK:
             continue
         if entry.is_dir() and not entry.is_symlink():
-            shutil.rmtree(entry, ignore_errors=True)
+            remove_folder(entry)
         else:
             entry.unlink(missing_ok=True)
     (folder / _MARK).unlink(missing_ok=True)
     folder.rmdir()
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder of our own as far as that goes, also folders in it that their modes close to us."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder.is_dir():
+        with suppress(OSError):
+            _open_up(str(folder), None)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _open_up(name: str, around: int | None) -> None:
+    """Let us list and change a folder and all in it; no link is followed."""
+    os.chmod(name, 0o700, dir_fd=around)
+    handle = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=around)
+    try:
+        with os.scandir(handle) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    _open_up(entry.name, handle)
+    finally:
+        os.close(handle)
 
 
 def fsync_folder(path: Path) -> None:

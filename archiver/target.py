@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -16,7 +15,8 @@ from urllib.parse import unquote, urlsplit
 
 from archiver import jsonio, layout
 from archiver.errors import AlreadyExistsError, ArchiverError, InputNotFoundError, StoreFullError, UsageError
-from archiver.scratch import Scratch, fsync_folder
+from archiver.replica import replicate
+from archiver.scratch import Scratch, fsync_folder, remove_folder
 from archiver.shellwords import word
 
 REPORT = "report.json"
@@ -252,7 +252,7 @@ def _fill(out: Path, into: Path) -> None:
     try:
         with Scratch(into) as near:
             copy = near.path / "out"
-            _copy(out, copy)
+            replicate(out, copy)
             _check_empty(into, but=near.path)
             for entry in sorted(copy.iterdir(), key=lambda path: (path.name in _LAST, path.name)):
                 if entry.name in _LAST:
@@ -265,25 +265,9 @@ def _fill(out: Path, into: Path) -> None:
     fsync_folder(into)
 
 
-def _copy(source: Path, target: Path) -> None:
-    """Copy a file or folder to a new private one, and through to the disk; files keep their times."""
-    if source.is_dir():
-        target.mkdir(mode=0o700)
-        for entry in source.iterdir():
-            _copy(entry, target / entry.name)
-        fsync_folder(target)
-        return
-    with source.open("rb") as old, new_file(target) as new:
-        shutil.copyfileobj(old, new, 1 << 20)
-        new.flush()
-        was = os.fstat(old.fileno())
-        os.utime(new.fileno(), ns=(was.st_atime_ns, was.st_mtime_ns))
-        os.fsync(new.fileno())
-
-
 def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
+    if path.is_dir() and not path.is_symlink():
+        remove_folder(path)
     else:
         path.unlink(missing_ok=True)
 

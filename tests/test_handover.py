@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from workspace.trees import as_nobody
 
 from archiver import target
 from archiver.errors import AlreadyExistsError, ArchiverError, InputNotFoundError, StoreFullError
@@ -53,6 +54,7 @@ def hand_over(into: Path) -> None:
         (out / "transcript").mkdir(parents=True)
         for name in ("report.json", "zero", "transcript/a"):
             (out / name).write_text(name)
+            (out / name).chmod(0o600)
         target.appear(out, into, scratch)
 
 
@@ -82,6 +84,46 @@ def test_an_empty_mount_point_is_filled(tmp_path: Path, monkeypatch: pytest.Monk
         f"mount/{name}" for name in ("report.json", "transcript", "transcript/a", "zero")
     ]
     assert (into / "transcript/a").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_is_copied_to_a_mount_point_is_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "not for you").write_text("secret")
+    into = tmp_path / "mount"
+    into.mkdir()
+    for folder in (tmp_path, into):
+        folder.chmod(0o777)
+    failing(monkeypatch, into, errno.EXDEV)
+    with as_nobody(tmp_path), target.beside(into) as scratch:
+        out = scratch.path / "out"
+        work = out / "workspace"
+        (work / "closed").mkdir(parents=True)
+        (work / "closed" / "run.sh").write_text("#!/bin/sh")
+        (work / "closed" / "run.sh").chmod(0o750)
+        (work / "sealed").write_bytes(b"sealed")
+        (work / "out").symlink_to(tmp_path / "private")
+        (work / "self").symlink_to(".")
+        (work / "nowhere").symlink_to("nothing")
+        Path(os.fsdecode(os.fsencode(work) + b"/\n\xff")).write_bytes(b"")
+        for path, mode in ((work / "sealed", 0), (work / "closed", 0)):
+            os.utime(path, ns=(5, 7_000_000_009))
+            path.chmod(mode)
+        target.appear(out, into, scratch)
+    work = into / "workspace"
+    assert {os.fsencode(path.name) for path in work.iterdir()} == {
+        b"closed", b"sealed", b"out", b"self", b"nowhere", b"\n\xff",
+    }  # fmt: skip
+    assert [(work / name).readlink() for name in ("out", "self", "nowhere")] == [
+        tmp_path / "private", Path(), Path("nothing"),
+    ]  # fmt: skip
+    for name in ("closed", "sealed"):
+        about = (work / name).lstat()
+        assert (about.st_mode & 0o777, about.st_mtime_ns) == (0, 7_000_000_009)
+    (work / "closed").chmod(0o700)
+    assert (work / "closed" / "run.sh").stat().st_mode & 0o777 == 0o750
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mount", "private"]
 
 
 @pytest.mark.parametrize("at", ["fsync", "rename"])

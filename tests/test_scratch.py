@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from workspace.trees import as_nobody
 
 from archiver.errors import InputNotFoundError, StoreFullError
 from archiver.scratch import PREFIX, Scratch
@@ -37,6 +38,21 @@ def test_it_is_private_and_goes_away(tmp_path: Path) -> None:
         assert done.size == 3
         assert done.path.read_bytes() == b"abc"
     assert folders(tmp_path) == []
+
+
+def test_folders_that_are_closed_to_their_owner_go_away_too(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    tmp_path.chmod(0o777)
+    with as_nobody(tmp_path), Scratch(tmp_path) as scratch:
+        for mode in (0o555, 0):
+            folder = scratch.path / "out" / f"{mode:o}"
+            (folder / "deep").mkdir(parents=True)
+            (folder / "deep" / "file").write_text("x")
+            (folder / "link").symlink_to(tmp_path)
+            (folder / "deep").chmod(mode)
+            folder.chmod(mode)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+    assert tmp_path.stat().st_mode & 0o777 == 0o777
 
 
 def test_the_folder_of_a_killed_process_is_removed_and_that_of_a_living_one_stays(tmp_path: Path) -> None:
