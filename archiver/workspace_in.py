@@ -9,6 +9,7 @@ what the base of the bundle holds is neither read nor made into members.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,8 +18,9 @@ from typing import TYPE_CHECKING
 
 from archiver.errors import InputNotFoundError
 from archiver.model import Member
-from archiver.model.git_document import COMMITS, GitDocument
+from archiver.model.git_document import COMMITS, MAX_ENTRIES, GitDocument
 from archiver.model.workspace import (
+    MAX_DOCUMENT,
     WORKSPACE,
     TreeEntry,
     WorkspaceDocument,
@@ -50,6 +52,8 @@ _MOVED = Skipped(
     "(the same moment)",
     "the run went on before all of its folder was read: files may be newer than its conversation",
 )
+_TOO_MUCH = f"the state of git has more than {MAX_DOCUMENT >> 20} MiB or {MAX_ENTRIES} entries of a kind"
+_NOT_STAGED = Skipped(f"{_GIT}/index", f"what was staged is not carried: with it {_TOO_MUCH}")
 
 
 class WorkspaceIn:
@@ -175,7 +179,7 @@ class WorkspaceIn:
         carried = (*(each.carried for each in files.contents), *staged)
         objects = {path: one for one in map(_object, carried) if (path := one.path) not in kept}
         self._files, self._tree = files, self._lines(base)
-        made = (self._document(git), *self._tree.members, *objects.values(), *commits)
+        made = (self._document(git, files), *self._tree.members, *objects.values(), *commits)
         if base is not None:
             kept |= {path: base.table[path][0] for path in self._tree.kept}
         return made, Kept(frozenset(kept), sum(kept.values()))
@@ -247,7 +251,7 @@ class WorkspaceIn:
 
     def _look(self) -> None:
         """Find all that is there, as git sees it where git can read it."""
-        if not self._folder.is_dir():
+        if not os.path.isdir(self._folder):  # noqa: PTH112 - nor is a name that no system takes
             raise InputNotFoundError(
                 f"the workspace {self._folder} is no folder", remedy="name the folder that the run worked in"
             )
@@ -358,7 +362,8 @@ class WorkspaceIn:
         known, past = self._redactor, self._memory.tree.past()
         return bool(past) and known.grew_since(mark) and known.search_again(past, mark)
 
-    def _document(self, git: GitDocument | None) -> Member:
+    def _document(self, git: GitDocument | None, files: Files) -> Member:
+        """`InputNotFoundError` where there is more to say of git than a reader takes."""
         document = WorkspaceDocument(
             kind="folder" if git is None else "git",
             root=self._redactor.text(str(self._folder.absolute())),
@@ -367,6 +372,11 @@ class WorkspaceIn:
             bytes=sum(entry.size for entry in self._entries),
             git=git,
         )
+        if git is not None and not document.is_readable:
+            document = document.model_copy(update={"git": git.model_copy(update={"staged": ()})})
+            if not document.is_readable:
+                raise InputNotFoundError(_TOO_MUCH, remedy="save it when no operation of git is in progress")
+            files.leave_out(_NOT_STAGED)
         raw = document.raw
         return Member(WORKSPACE, raw, len(raw), hashlib.sha256(raw).hexdigest())
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from archiver.model import Member
-from archiver.model.workspace import TreeEntry, path_bytes, tree_member
+from archiver.model.workspace import MAX_TREES, TreeEntry, path_bytes, tree_member
 from archiver.scratch import Scratch
 from archiver.workspace.versions import Digests, TreeVersions
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 LARGEST: Final = 0.5
 """The part of all lines from which on the lines that changed are not written apart."""
-_MOST: Final = 1000
-"""Members of a tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ def changes(
     paths = tuple(before)
     if not new and not gone:
         return TreeMembers(paths, (), digests)
-    if len(before) >= _MOST or len(new) + len(gone) > LARGEST * len(entries):
+    if len(before) >= MAX_TREES or len(new) + len(gone) > LARGEST * len(entries):
         return None
     lines = [entry for entry in entries if entry.path in new]
     lines += (TreeEntry(path, "gone", 0, 0) for path in gone)

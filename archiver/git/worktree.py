@@ -129,8 +129,9 @@ def _files(out: bytes) -> dict[bytes, bytes]:
 
 def inside(name: bytes) -> bytes:
     """The name itself, if it is one of a file in the work tree."""
-    if name.startswith(b"/") or b".." in name.split(b"/"):
-        raise GitError("the index names files outside the work tree")
+    parts = name.removesuffix(b"/").split(b"/")
+    if b".." in parts or b"." in parts or not all(parts):
+        raise GitError("the index names files outside the work tree, or by a path that is none")
     return name
 
 

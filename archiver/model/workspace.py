@@ -22,6 +22,8 @@ MAX_TREE_DEPTH: Final = 256
 """Components of a path: whoever walks down holds a handle for each."""
 MAX_TREE_LINE: Final = 1 << 16
 """Bytes of a line, its end included: both texts at their longest, each byte an escape."""
+MAX_TREES: Final = 1000
+"""Members that the lines of one tree lie in."""
 MAX_DOCUMENT: Final = 16 << 20
 """Bytes of `workspace.json`, which is read whole."""
 
@@ -189,7 +191,7 @@ class WorkspaceDocument(Frozen):
     format: Literal[1] = WORKSPACE_FORMAT
     kind: Literal["folder", "git"]
     root: str
-    trees: tuple[Annotated[str, Field(pattern=_TREE)], ...]
+    trees: Annotated[tuple[Annotated[str, Field(pattern=_TREE)], ...], Field(max_length=MAX_TREES)]
     entries: Annotated[int, Field(ge=0)]
     bytes: Annotated[int, Field(ge=0)]
     git: GitDocument | None = None
@@ -208,6 +210,15 @@ class WorkspaceDocument(Frozen):
         if (self.kind == "git") != (self.git is not None):
             raise ValueError("`git` is there for the kind git, and for no other")
         return self
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether `parse` takes it back: its size counts, and a copy with changes is not validated."""
+        try:
+            self.parse(self.raw)
+        except ArchiveFormatError:
+            return False
+        return True
 
     @property
     def raw(self) -> _Raw:

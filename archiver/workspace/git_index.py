@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from archiver.git import objects
 from archiver.git.running import GitError
 from archiver.git.view import View
-from archiver.model.git_document import StagedEntry
+from archiver.model.git_document import MAX_NAME, StagedEntry
 from archiver.workspace.found import Skipped
 from archiver.workspace.git_changes import Changes, Taken, compare
 from archiver.workspace.git_places import Places, is_in_git_folder
@@ -68,6 +68,9 @@ def staged(view: View, changes: Changes, limit: int, skipped: list[Skipped]) -> 
     known = objects.sizes(view, {one.blob for one in found if one.blob is not None})
     kept: list[Staged] = []
     for one in found:
+        if len(one.path) > MAX_NAME:
+            skipped.append(Skipped(one.path, "its name in the index is too long"))
+            continue
         if is_in_git_folder(one.path):
             skipped.append(Skipped(one.path, "its name in the index is that of a git folder on some systems"))
             continue

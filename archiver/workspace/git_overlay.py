@@ -7,11 +7,15 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Final
 
 from archiver.errors import ArchiveFormatError, DigestMismatchError
 from archiver.model.git_document import check_relative
 from archiver.model.workspace import TreeEntry
+from archiver.safetext import one_line
 from archiver.workspace.git_places import is_in_git_folder
+
+_SHOWN: Final = 200
 
 
 def check_name(path: str) -> None:
@@ -19,9 +23,13 @@ def check_name(path: str) -> None:
     try:
         check_relative(path)
     except ValueError as error:
-        raise ArchiveFormatError(f"an entry of the tree has no usable path: {error}") from error
+        raise ArchiveFormatError(f"{_named(path)} is no usable path: {error}") from error
     if is_in_git_folder(path):
-        raise ArchiveFormatError("an entry of the tree lies in a git folder")
+        raise ArchiveFormatError(f"{_named(path)} lies in a git folder")
+
+
+def _named(path: str) -> str:
+    return f"an entry of the tree, {one_line(path)[:_SHOWN]},"
 
 
 class Overlay:
@@ -31,6 +39,7 @@ class Overlay:
         self._into = into
         self._content = content
         self._times: list[TreeEntry] = []
+        self._folders: list[TreeEntry] = []
 
     def put(self, entries: Iterable[TreeEntry]) -> list[TreeEntry]:
         """Take away what is gone, then write the rest; gives what was gone."""
@@ -45,6 +54,8 @@ class Overlay:
         for entry in self._times:
             place = self._into / entry.path
             os.utime(place, ns=(entry.modified, entry.modified), follow_symlinks=False)
+        for entry in reversed(self._folders):  # one that nobody may enter is filled by now
+            (self._into / entry.path).chmod(entry.mode)
         return gone
 
     def remove(self, paths: Iterable[str]) -> None:
@@ -74,19 +85,25 @@ class Overlay:
         self._parents(entry.path, make=True)
         place = self._into / entry.path
         if entry.type == "folder":
-            place.mkdir(exist_ok=True)
-            place.chmod(entry.mode)
+            self._folder(entry, place)
             return
-        self._free(place)
+        self._free(entry, place)
         if entry.type == "link":
             place.symlink_to(_target(entry))
         else:
             self._copy(entry, place)
         self._times.append(entry)
 
+    def _folder(self, entry: TreeEntry, place: Path) -> None:
+        """A folder; a file or a link that git has written in its place goes, and is not followed."""
+        if not self._is_folder(place):
+            self._free(entry, place)
+            place.mkdir()
+        self._folders.append(entry)
+
     def _copy(self, entry: TreeEntry, place: Path) -> None:
         if entry.sha256 is None:
-            raise ArchiveFormatError("a file of the tree names no content")
+            raise ArchiveFormatError(f"{_named(entry.path)} is a file and names no content")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with (
             self._content(entry.sha256).open("rb") as source,
@@ -94,22 +111,25 @@ class Overlay:
         ):
             shutil.copyfileobj(source, file, 1 << 20)
             if file.tell() != entry.size:
-                raise DigestMismatchError(f"the content {entry.sha256} has not the size that the tree says")
+                raise DigestMismatchError(f"{_named(entry.path)} has another size than its content")
             os.fchmod(file.fileno(), entry.mode & 0o777)
 
-    def _free(self, place: Path) -> None:
+    @staticmethod
+    def _is_folder(place: Path) -> bool:
+        try:
+            return stat.S_ISDIR(place.lstat().st_mode)
+        except OSError:
+            return False
+
+    def _free(self, entry: TreeEntry, place: Path) -> None:
         """Room for what comes: an old file or link, or the empty folder of a submodule, is taken away."""
         try:
-            kind = place.lstat().st_mode
-        except OSError:
-            return
-        try:
-            if stat.S_ISDIR(kind):
+            if self._is_folder(place):
                 place.rmdir()
             else:
-                place.unlink()
+                place.unlink(missing_ok=True)
         except OSError as error:
-            raise ArchiveFormatError("an entry of the tree is a file and a folder") from error
+            raise ArchiveFormatError(f"{_named(entry.path)} is a file and a folder") from error
 
     def _parents(self, path: str, *, make: bool) -> bool:
         """Whether all folders above are there, and are folders and no links; makes them if asked."""
@@ -125,12 +145,12 @@ class Overlay:
                 continue
             if not stat.S_ISDIR(kind):
                 if make:
-                    raise ArchiveFormatError("an entry of the tree lies below a file or a link")
+                    raise ArchiveFormatError(f"{_named(path)} lies below a file or a link")
                 return False
         return True
 
 
 def _target(entry: TreeEntry) -> str:
     if not entry.target or "\0" in entry.target:
-        raise ArchiveFormatError("a link of the tree has no target")
+        raise ArchiveFormatError(f"{_named(entry.path)} is a link without a target")
     return entry.target

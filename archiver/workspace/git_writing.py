@@ -7,6 +7,7 @@ of configuration only remotes, the upstream of the branch and how line ends are 
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from archiver import jsonio
 from archiver.errors import ArchiveFormatError, InputNotFoundError
+from archiver.git.addresses import stripped
 from archiver.git.making import NewRepository, pieces_of, unbundled
 from archiver.git.repository import Repository
 from archiver.git.running import GitError
@@ -45,9 +47,8 @@ class BaseMissing:
     @property
     def remedy(self) -> str:
         """What to do next."""
-        clone = (
-            f"`git clone {one_line(self.remotes[0])}`, then " if self.remotes else "find a clone of it, and "
-        )
+        plain = next((remote for remote in self.remotes if stripped(remote) == remote), None)
+        clone = f"`git clone {shlex.quote(plain)}`, then " if plain else "find a clone of it, and "
         return f"{clone}restore again and name that clone: it must have commit {self.commits[0]}"
 
 

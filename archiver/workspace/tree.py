@@ -5,11 +5,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 from archiver.errors import ArchiveFormatError, LimitExceededError
 from archiver.model.workspace import MAX_TREE_LINE, TreeEntry, path_bytes
 from archiver.safetext import one_line
 
+_BLOCK: Final = 1 << 16
 _Line = tuple[bytes, int, TreeEntry]
 
 
@@ -51,11 +53,27 @@ def _check_place(entry: TreeEntry, others: set[str]) -> None:
 
 def _lines(member: Path, place: int) -> Iterator[_Line]:
     before = b""
-    with member.open("rb") as file:
-        while line := file.readline(MAX_TREE_LINE + 1):
-            entry = TreeEntry.parse(line)
-            raw = path_bytes(entry.path)
-            if raw <= before:
-                raise ArchiveFormatError(f"{one_line(entry.path)} is out of order in {member.name}")
-            before = raw
-            yield raw, place, entry
+    for line in _raw_lines(member):
+        entry = TreeEntry.parse(line)
+        raw = path_bytes(entry.path)
+        if raw <= before:
+            raise ArchiveFormatError(f"{one_line(entry.path)} is out of order in {member.name}")
+        before = raw
+        yield raw, place, entry
+
+
+def _raw_lines(member: Path) -> Iterator[bytes]:
+    """Lines of at most one byte more than there may be, some at a time: many members are read side by side,
+    and a process may not hold so many files open.
+    """
+    at = 0
+    while True:
+        lines: list[bytes] = []
+        with member.open("rb") as file:
+            end = file.seek(at) + _BLOCK
+            while at < end and (line := file.readline(MAX_TREE_LINE + 1)):
+                lines.append(line)
+                at += len(line)
+        if not lines:
+            return
+        yield from lines

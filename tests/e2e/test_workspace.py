@@ -20,6 +20,7 @@ from workspace.git_saving import git, state_of, tree_of
 from archiver import archive, restore
 from archiver.archive import Given, Options, Source
 from archiver.errors import AlreadyExistsError, InputNotFoundError
+from archiver.model import workspace as model
 from archiver.progress import Silent
 from archiver.saved import fetch
 from archiver.setup import Setup
@@ -182,6 +183,26 @@ def test_commits_that_hold_a_secret_stay_and_what_they_changed_travels(
     assert not (unpacked / "workspace" / "git").exists()
     out = back(setup, tmp_path / "out")
     assert (out / "conf.py").read_text() == "KEY = load()\n"
+
+
+def test_more_state_of_git_than_a_reader_takes_is_not_written(
+    setup: Setup, note: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """First what was staged stays, then the state as a whole: the files are carried always."""
+    repo = Repo(tmp_path / "repo")
+    repo.commit("one\n")
+    for number in range(40):
+        (repo.folder / f"{number}.txt").write_text("new\n")
+    repo.git("add", "-A")
+    for number, (most, said) in enumerate(
+        ((5000, "what was staged is not carried"), (500, "only the files"))
+    ):
+        monkeypatch.setattr(model, "MAX_DOCUMENT", most)
+        done = save(setup, note, repo.folder)
+        assert sum(said in one.reason for one in done.receipt.left_out) == 1
+        again = back(setup, tmp_path / f"again {number}")
+        assert (again / "39.txt").read_text() == "new\n"
+        assert (again / ".git").exists() is (number == 0)
 
 
 def test_a_repository_that_breaks_meanwhile_costs_its_state_and_not_the_save(

@@ -182,12 +182,13 @@ def test_a_work_tree_elsewhere_is_not_looked_at(repo: Repo, tmp_path: Path) -> N
         assert "private.txt" not in str(PROBE.capture(context(repo.folder)))
 
 
-def test_an_index_that_leads_outside_is_not_followed(repo: Repo, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [b"../abcdefgh", b"zz//bcdefgh", b"./zabcdefgh"])
+def test_an_index_that_leads_outside_is_not_followed(repo: Repo, tmp_path: Path, name: bytes) -> None:
     (tmp_path / "abcdefgh").write_text("private")
     (repo.folder / "zz-abcdefgh").write_text("x")
     repo.git("add", "-A")
     index = repo.folder / ".git/index"
-    content = index.read_bytes().replace(b"zz-abcdefgh", b"../abcdefgh")[:-20]
+    content = index.read_bytes().replace(b"zz-abcdefgh", name)[:-20]
     index.write_bytes(content + hashlib.sha1(content, usedforsecurity=False).digest())
     verdict = judge({"count": 0}, repo.folder)
     assert (verdict.state, "outside the work tree" in verdict.evidence) == ("UNKNOWN", True)

@@ -18,7 +18,7 @@ from archiver.errors import ArchiveFormatError, ArchiverError, InputNotFoundErro
 from archiver.model.git_document import GitDocument, Remote, StagedEntry, StateFile
 from archiver.model.workspace import TreeEntry
 from archiver.workspace.git_difference import git_difference
-from archiver.workspace.git_writing import write_git
+from archiver.workspace.git_writing import BaseMissing, write_git
 
 from .git_saving import git, inside_of, save, tree_of
 
@@ -227,6 +227,26 @@ def test_nothing_is_written_through_a_link(repo: Repo, tmp_path: Path) -> None:
     assert [path.name for path in outside.iterdir()] == ["kept"]
 
 
+def test_a_folder_in_the_place_of_a_link_does_not_change_what_that_leads_to(
+    repo: Repo, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir(0o700)
+    for name in ("folder", "file"):
+        (repo.folder / name).symlink_to(outside)
+    repo.git("add", "-A")
+    repo.git("commit", "-q", "-m", "links that lead out")
+    saved = save(repo.folder, tmp_path / "saved")
+    harmful = [entry("file.txt", "folder"), entry("folder", "folder"), entry("folder/in", "folder")]
+    write_git(saved.document, harmful, saved.content, saved.bundle, tmp_path / "again")
+    assert outside.stat().st_mode & 0o777 == 0o700
+    assert list(outside.iterdir()) == []
+    for name in ("file.txt", "folder", "folder/in"):
+        place = tmp_path / "again" / name
+        assert not place.is_symlink()
+        assert place.is_dir()
+
+
 def test_a_base_that_holds_a_git_folder_is_refused(repo: Repo, tmp_path: Path) -> None:
     blob = repo.git("hash-object", "-w", "file.txt")
     inner = subprocess.run(
@@ -347,6 +367,23 @@ def test_names_that_redaction_or_an_attacker_wrote_are_not_used(repo: Repo, tmp_
         assert git(into, "remote") == b""
         assert git(into, "rev-parse", "HEAD").decode().strip() == saved.document.head
         assert git(into, "symbolic-ref", "-q", "HEAD", check=False) == b""
+
+
+def test_a_remote_that_is_no_plain_address_gets_into_no_command() -> None:
+    remotes = ("ext::sh -c touch% x", "--upload-pack=x", "https://host.example/a b;touch x")
+    said = BaseMissing(("c",), remotes, ()).remedy
+    assert said.startswith("`git clone 'https://host.example/a b;touch x'`, then ")
+    assert BaseMissing(("c",), remotes[:2], ()).remedy.startswith("find a clone of it")
+
+
+def test_a_name_in_the_index_that_is_too_long_costs_that_name(repo: Repo, tmp_path: Path) -> None:
+    long = "/".join(["d" * 200] * 23)
+    (repo.folder / "new.txt").write_text("new")
+    repo.git("add", "new.txt")
+    repo.git("update-index", "--add", "--cacheinfo", f"100644,{repo.git('rev-parse', ':new.txt')},{long}")
+    saved = save(repo.folder, tmp_path / "saved")
+    assert [one.path for one in saved.document.staged] == ["new.txt"]
+    assert "its name in the index is too long" in [one.reason for one in saved.skipped if one.path == long]
 
 
 def test_an_index_entry_in_a_git_folder_is_refused(repo: Repo, tmp_path: Path) -> None:

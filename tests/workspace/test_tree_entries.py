@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from archiver.errors import (
 )
 from archiver.model.git_document import GitDocument
 from archiver.model.workspace import (
+    MAX_DOCUMENT,
     MAX_TREE_LINE,
+    MAX_TREES,
     TreeEntry,
     WorkspaceDocument,
     check_tree_path,
@@ -157,6 +160,13 @@ def test_what_is_no_document(old: bytes, new: bytes) -> None:
         WorkspaceDocument.parse(DOCUMENT.raw.replace(old, new))
 
 
+def test_a_document_that_no_reader_takes_is_known_as_such() -> None:
+    assert DOCUMENT.is_readable
+    assert DOCUMENT.model_copy(update={"trees": DOCUMENT.trees * MAX_TREES}).is_readable
+    assert not DOCUMENT.model_copy(update={"trees": DOCUMENT.trees * (MAX_TREES + 1)}).is_readable
+    assert not DOCUMENT.model_copy(update={"root": "x" * (MAX_DOCUMENT + 1)}).is_readable
+
+
 def test_a_newer_document_is_refused_by_its_number() -> None:
     raw = DOCUMENT.raw.replace(b'"format":1', b'"format":2,"new":[]')
     with pytest.raises(UnsupportedSchemaError, match="format 2") as caught:
@@ -204,6 +214,22 @@ def test_lines_that_are_no_tree(tmp_path: Path, group: list[TreeEntry]) -> None:
 def test_a_tree_over_the_limit(tmp_path: Path) -> None:
     with pytest.raises(LimitExceededError, match="more than 1 entries"):
         list(read_tree(members(tmp_path, [entry("a"), entry("b")]), limit=1, git=True))
+
+
+def test_many_members_do_not_need_as_many_open_files(tmp_path: Path) -> None:
+    groups = [[entry(f"{number:03}"), entry(f"z{number:03}")] for number in range(300)]
+    lines = members(tmp_path, *groups)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(200, before[1]), before[1]))
+    try:
+        assert sum(1 for _ in read_tree(lines, limit=600, git=False)) == 600
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_lines_on_the_edge_of_what_is_read_at_once(tmp_path: Path) -> None:
+    group = [entry(f"{number:05}") for number in range(2000)]
+    assert list(read_tree(members(tmp_path, group), limit=2000, git=False)) == group
 
 
 def test_a_member_without_line_ends_is_not_read_whole(tmp_path: Path) -> None:
