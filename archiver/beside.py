@@ -42,7 +42,7 @@ def beside(
     Raises `InputNotFoundError` for a checkpoint without a workspace, and for what is no folder, and what
     `bundles.unpack` and `read_tree` raise.
     """
-    if not folder.is_dir():
+    if not os.path.isdir(folder):  # noqa: PTH112 - a name that no system takes is no folder either
         raise InputNotFoundError(
             f"{one_line(str(folder))} is no folder", remedy="name the folder to compare the workspace with"
         )

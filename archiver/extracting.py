@@ -155,7 +155,7 @@ class _Wanted:
         assert document is not None  # noqa: S101 - it was among the first
         found = pick(document, self._tree(document), self._of_tree)
         others = [
-            wanted for wanted in found.missing if any(fits(one.path, wanted) for one in manifest.members)
+            wanted for wanted in found.of_members if any(fits(one.path, wanted) for one in manifest.members)
         ]
         self._missing = [wanted for wanted in found.missing if wanted not in others]
         if self._missing:

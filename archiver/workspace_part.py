@@ -32,6 +32,8 @@ MAX_NEAR: Final = 3
 """Names like the one that is not there, in an error."""
 _COMPARED: Final = 10_000
 """Paths that are compared with the one that is not there."""
+_SHOWN: Final = 300
+"""Characters of a path in a message."""
 _GLOB: Final = frozenset("*?[")
 
 
@@ -67,7 +69,9 @@ class PickedFiles:
     entries: list[TreeEntry] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
-    """Names that no entry has."""
+    """Names that no entry has whose content is there."""
+    of_members: list[str] = field(default_factory=list)
+    """Those of them that may mean members: no entry has them, and they are not the whole workspace."""
 
     @property
     def objects(self) -> set[str]:
@@ -98,11 +102,13 @@ def pick(
     plain = {wanted: wanted.removeprefix(FOLDER).lstrip("/") for wanted in only}
     found = PickedFiles(document)
     met: set[str] = set()
+    named = {wanted for wanted, path in plain.items() if not path.strip("*")}
     left = frozenset(document.not_carried)
     for entry in entries():
         fitting = [wanted for wanted, path in plain.items() if not path or fits(entry.path, path)]
         if not fitting or entry.type == "gone":
             continue
+        named.update(fitting)
         if entry.sha256 in left:
             found.notes.append(_no_room(entry))
             continue
@@ -111,6 +117,7 @@ def pick(
             check_name(entry.path)
         found.entries.append(entry)
     found.missing = [wanted for wanted in only if wanted not in met]
+    found.of_members = [wanted for wanted in found.missing if wanted not in named]
     return found
 
 
@@ -127,11 +134,16 @@ def absent(
             )
     left = frozenset(document.not_carried)
     for entry in entries():
-        if entry.sha256 in left and fits(entry.path, path):
+        if entry.sha256 in left and (not path or fits(entry.path, path)):
             return InputNotFoundError(_no_room(entry), remedy="it is only where the run worked")
     near = _near(path, entries)
     if document.git is not None and document.git.base is not None:
         return _in_commit(path, document.git, document.git.base, entries, near)
+    if not path.strip("*"):
+        return InputNotFoundError(
+            "the workspace of this checkpoint holds nothing",
+            remedy="its receipt says what was left out: `--only receipt.json`",
+        )
     return InputNotFoundError(f"the workspace of this checkpoint has no {_shown(path)}", remedy=near)
 
 
@@ -150,7 +162,9 @@ def _in_commit(
             )
     gone = next((one.path for one in entries() if one.type == "gone" and fits(one.path, path)), None)
     what = f"{_shown(path)} is not among the files that differ from the commit"
-    if gone is not None:
+    if not path.strip("*"):
+        what = "no file of the workspace differs from its commit"
+    elif gone is not None:
         what = f"{_shown(gone)} was deleted in the work tree"
     remote = f", such as one of {one_line(git.remotes[0].url)}" if git.remotes else ""
     how = f"`git show {base}:PATH` in a clone that has it{remote}"
@@ -173,4 +187,5 @@ def _near(path: str, entries: Callable[[], Iterable[TreeEntry]]) -> str:
 
 
 def _shown(path: str) -> str:
-    return one_line(_PREFIX + path if path else FOLDER)
+    text = one_line(_PREFIX + path if path else FOLDER)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -70,6 +70,14 @@ def artifact(
     from archiver.cli.progress import shown
     from archiver.config.paths import absolute
 
+    if into is not None and name is None:
+        from archiver.errors import UsageError
+        from archiver.shellwords import command
+
+        raise UsageError(
+            "--output needs the ID of the artifact that is to be written",
+            remedy=f"`{command('archiver artifact', run, ())}` lists them",
+        )
     into = None if into is None else absolute(into)
     if into is not None:
         outputs.check_new(into)

@@ -171,6 +171,9 @@ def test_names_that_mean_none_and_what_is_near(command: Command, saved: Path) ->
     assert wanted in near.err
     assert "--at" in near.err
     assert command("artifact", RUN, digest(PICTURE), "--at", 1).code == 9
+    no_id = command("artifact", RUN, "--output", "here")
+    assert (no_id.code, Path("here").exists()) == (2, False)
+    assert "--output needs the ID" in no_id.err
     none = command("artifact", RUN, "--at", 7)
     assert none.code == 9
     assert "its checkpoints: 1, 2" in none.err

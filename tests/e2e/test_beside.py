@@ -169,8 +169,11 @@ def test_a_checkpoint_without_a_workspace_and_no_folder(setup: Setup, note: Path
     save(setup, note, None)
     with pytest.raises(InputNotFoundError, match="carries no workspace"):
         compared(setup, tmp_path)
-    with pytest.raises(InputNotFoundError, match="is no folder"):
-        compared(setup, tmp_path / "no")
+    for name in ("no", "n" * 300, "n\0o"):
+        with pytest.raises(InputNotFoundError, match="is no folder"):
+            compared(setup, tmp_path / name)
+        with pytest.raises(InputNotFoundError, match="is no folder"):
+            save(setup, note, tmp_path / name)
 
 
 def test_the_command(

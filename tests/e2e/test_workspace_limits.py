@@ -95,6 +95,18 @@ def test_what_is_not_carried_can_be_compared_and_is_named(
     assert any("no room for its 204800 bytes" in said for said in done.warnings)
 
 
+def test_a_file_that_is_not_carried_does_not_mean_a_member_of_its_name(
+    setup: Setup, note: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "work"
+    (place / "tree").mkdir(parents=True)
+    (place / "tree" / "0000.jsonl").write_bytes(secrets.token_bytes(300 * KIB))
+    setup = limited(setup, bundle=250 * KIB, member=200 * KIB)
+    save(setup, note, place)
+    with pytest.raises(InputNotFoundError, match="limits had no room for its 307200 bytes"):
+        extracting.extract(RUN, setup, ["workspace/tree/0000.jsonl"], into=tmp_path / "1")
+
+
 @pytest.mark.parametrize(
     ("limits", "stay"),
     [

@@ -142,6 +142,22 @@ def test_what_redaction_did_is_said(setup: Setup, note: Path, folder: Path, tmp_
     assert any("placeholders stand" in said and "workspace/conf.py" in said for said in done.warnings)
 
 
+def test_an_empty_workspace_does_not_mean_its_members(setup: Setup, note: Path, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    save(setup, note, tmp_path / "work")
+    for number, only in enumerate(("workspace", "workspace/", "workspace/*", "workspace/**")):
+        with pytest.raises(InputNotFoundError, match="the workspace of this checkpoint holds nothing"):
+            extracting.extract(RUN, setup, [only], into=tmp_path / f"{number}")
+    done = extracting.extract(RUN, setup, ["bundle:workspace"], into=tmp_path / "members")
+    assert [one.path for one in done.files] == ["workspace/workspace.json", "workspace/tree/0000.jsonl"]
+
+
+def test_a_long_name_is_not_repeated_whole(saved: Setup, tmp_path: Path) -> None:
+    with pytest.raises(InputNotFoundError) as caught:
+        extracting.extract(RUN, saved, [f"workspace/{'x' * 9000}"], into=tmp_path / "into")
+    assert len(str(caught.value)) < 500
+
+
 class Counting(Silent):
     """How many bytes were fetched."""
 
@@ -234,6 +250,14 @@ def test_what_lies_only_in_the_commit_is_named_with_it(
         extracting.extract(RUN, setup, ["workspace/kept.txt"], into=tmp_path / "3")
     assert f"`git show {base}:PATH`" in (caught.value.remedy or "")
     assert "hub.git" in (caught.value.remedy or "")
+
+
+def test_a_clean_work_tree_does_not_mean_its_members(setup: Setup, note: Path, tmp_path: Path) -> None:
+    repo = Repo(tmp_path / "clean")
+    repo.commit("a\n")
+    save(setup, note, repo.folder)
+    with pytest.raises(InputNotFoundError, match="no file of the workspace differs from its commit"):
+        extracting.extract(RUN, setup, ["workspace"], into=tmp_path / "into")
 
 
 # --- what a hostile tree may say ----------------------------------------------------------------------------
