@@ -6,7 +6,10 @@ Only the tree is fetched, no content: files are compared by their digests.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,8 +18,9 @@ from archiver.catalog import Chain
 from archiver.errors import InputNotFoundError
 from archiver.model import Receipt, Record
 from archiver.model.difference import MAX_PATHS, FolderChange, FolderDifference
-from archiver.model.workspace import TreeEntry, WorkspaceDocument
+from archiver.model.workspace import TreeEntry, WorkspaceDocument, path_bytes
 from archiver.progress import Progress
+from archiver.redact import Redactor, new_key
 from archiver.safetext import one_line
 from archiver.scratch import Scratch
 from archiver.workspace.differing import Differing
@@ -32,6 +36,9 @@ if TYPE_CHECKING:
 
 _PRESENT: Final = ("extra", "content")
 """Kinds that may be of a file that was there, and was left out of the save."""
+_OF_DISK: Final = ("state", "index", "unknown", *_PRESENT)
+"""Kinds that may have a name which no capture has seen."""
+_FINGERPRINT: Final = re.compile(r"(?<=[a-z0-9]):[0-9a-f]{12}(?=\])")
 
 
 def beside(
@@ -59,7 +66,7 @@ def beside(
         assert document is not None  # noqa: S101 - `tree_members` has found it
         entries = tree_of(document, unpacked, setup.settings.workspace.entries)
         found = _differing(document, entries, folder, setup, scratch)
-        return _added_up(record, document, folder, _judged(found, members.receipt_in(unpacked)))
+        return _added_up(record, document, folder, _Told(members.receipt_in(unpacked), setup).all(found))
 
 
 def _differing(
@@ -74,24 +81,54 @@ def _differing(
     return folder_difference(entries, folder, options, scratch, apart)
 
 
-def _judged(found: Iterable[Differing], receipt: Receipt) -> Iterator[Differing]:
-    """What the save left out is not extra here: it was there, and nobody knows how."""
-    left = {one.member: one.reason for one in receipt.left_out}
-    for one in found:
-        reason = _reason(one.path, left) if one.kind in _PRESENT and one.path is not None else None
+class _Told:
+    """What is told of names on disk: without their credentials; what the save left out is not extra."""
+
+    def __init__(self, receipt: Receipt, setup: Setup) -> None:
+        self._left = {_key(one.member): one.reason for one in receipt.left_out}
+        self._text = _redacting(setup)
+
+    def all(self, found: Iterable[Differing]) -> Iterator[Differing]:
+        """The differences, as they are told; a capture that is compared has been redacted."""
+        for one in found:
+            yield self._told(one) if one.kind in _OF_DISK else one
+
+    def _told(self, one: Differing) -> Differing:
+        if one.path is None:
+            return replace(one, what=self._text(one.what))
+        path = self._text(one.path)
+        reason = self._reason(_key(path)) if one.kind in _PRESENT else None
         if reason is None:
-            yield one
-        else:
-            yield Differing("unknown", one.path, f"cannot be compared: it was left out of the save: {reason}")
+            return replace(one, path=path)
+        # it was there, and nobody knows how
+        return Differing("unknown", path, f"cannot be compared: it was left out of the save: {reason}")
+
+    def _reason(self, path: str) -> str | None:
+        """Why it, or a folder that it lies in, was left out."""
+        while path:
+            if path in self._left:
+                return one_line(self._left[path])
+            path = path.rpartition("/")[0]
+        return None
 
 
-def _reason(path: str, left: dict[str, str]) -> str | None:
-    """Why it, or a folder that it lies in, was left out."""
-    while path:
-        if path in left:
-            return one_line(left[path])
-        path = path.rpartition("/")[0]
-    return None
+def _key(name: str) -> str:
+    """A name as a receipt has it, without what tells the placeholders of one save from those of another."""
+    try:
+        raw = path_bytes(name)
+    except UnicodeEncodeError:  # no name of a file
+        raw = name.encode("utf-8", "replace")
+    return _FINGERPRINT.sub("", raw.decode("utf-8", "replace"))
+
+
+def _redacting(setup: Setup) -> Callable[[str], str]:
+    """Redaction whose rules are loaded when the first text comes."""
+
+    @cache
+    def redactor() -> Redactor:
+        return setup.redactor(new_key())
+
+    return lambda text: redactor().text(text)
 
 
 def _added_up(

@@ -17,6 +17,8 @@ Kind = Literal["state", "index", "missing", "extra", "type", "content", "mode", 
 """`state`: of the folder as a whole. `unknown`: what cannot be compared, which is no difference."""
 
 _CHUNK: Final = 1 << 20
+_PLACEHOLDER: Final = "[REDACTED:"
+"""How a placeholder begins."""
 _TYPES: Final = {
     "file": stat.S_IFREG,
     "link": stat.S_IFLNK,
@@ -62,12 +64,24 @@ def differs(entry: TreeEntry, here: Here | None) -> Iterator[Differing]:
         then, now = _CALLED[_TYPES[entry.type]], _CALLED.get(kind, "something else")
         yield Differing("type", path, f"is {now} here, {then} was captured")
     elif entry.type == "link":
-        if os.readlink(_path(here)) != entry.target:  # noqa: PTH115
-            yield Differing("link", path, "is not the link that was captured")
+        yield from _target_differs(entry, here)
     else:
         if entry.type == "file":
             yield from _content_differs(entry, here)
         yield from _mode_differs(entry, here)
+
+
+def _target_differs(entry: TreeEntry, here: Here) -> Iterator[Differing]:
+    if _PLACEHOLDER in (entry.target or ""):
+        what = "cannot be compared: a credential in its target was replaced when it was captured"
+        yield Differing("unknown", entry.path, what)
+        return
+    try:
+        target = os.readlink(_path(here))  # noqa: PTH115
+    except OSError:  # it was taken away meanwhile
+        target = None
+    if target != entry.target:
+        yield Differing("link", entry.path, "is not the link that was captured")
 
 
 def _content_differs(entry: TreeEntry, here: Here) -> Iterator[Differing]:

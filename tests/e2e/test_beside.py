@@ -118,6 +118,24 @@ def test_what_cannot_be_compared_is_said_and_no_change(setup: Setup, note: Path,
     assert any("left out of the save" in one.what for one in found.unknown)
 
 
+def test_no_credential_in_a_name_is_told_and_what_was_left_out_for_one_is_not_extra(
+    setup: Setup, note: Path, folder: Path
+) -> None:
+    token = f"ghp_{secrets.token_hex(18)}"
+    (folder / "leads").symlink_to(f"https://host.example/{token}")
+    (folder / token).mkdir()
+    for name in (f"{token}/in.txt", f"old-{token}", os.fsdecode(f"{token}.".encode() + b"\xe2\x82")):
+        (folder / name).write_text("x")
+    save(setup, note, folder)
+    assert compared(setup, folder).empty
+    (folder / f"new-{token}").write_text("x")
+    found = compared(setup, folder)
+    (new,) = found.changes
+    assert (new.kind, (new.path or "").startswith("new-[REDACTED:github-token:")) == ("extra", True)
+    assert found.not_compared == 5
+    assert token not in json.dumps(found.document())
+
+
 def test_a_database_in_use_is_compared_as_it_was_copied(setup: Setup, note: Path, folder: Path) -> None:
     with closing(sqlite3.connect(folder / "db.sqlite")) as open_one:
         open_one.execute("pragma journal_mode=wal")
@@ -163,6 +181,20 @@ def test_a_git_work_tree(setup: Setup, note: Path, tmp_path: Path) -> None:
     assert "HEAD: " in said
     assert "branch: main was captured, here it is other" in said
     assert any("the index is not compared" in one.what for one in found.unknown)
+
+
+def test_no_credential_of_a_repository_is_told(setup: Setup, note: Path, tmp_path: Path) -> None:
+    token = f"ghp_{secrets.token_hex(18)}"
+    repo = Repo(tmp_path / "repo")
+    repo.commit("a\n")
+    save(setup, note, repo.folder)
+    repo.git("checkout", "-q", "-b", f"b-{token}")
+    for name in (f"staged-{token}", f"new-{token}"):
+        (repo.folder / name).write_text("x")
+    repo.git("add", f"staged-{token}")
+    found = compared(setup, repo.folder)
+    assert [one.kind for one in found.changes] == ["state", "index", "extra", "extra"]
+    assert token not in json.dumps(found.document())
 
 
 def test_a_checkpoint_without_a_workspace_and_no_folder(setup: Setup, note: Path, tmp_path: Path) -> None:
