@@ -33,6 +33,8 @@ _BLOCK: Final = 1 << 20
 _NEAR: Final = 5
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _ID = re.compile(r"[0-9a-f]{1,64}")
+_MEMBER = re.compile(rf"{FOLDER}/[0-9a-f]{{64}}")
+"""What an output may lie in: whoever signed the receipt may name any other file in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def outputs(checkpoint: Checkpoint, receipt: Receipt, folder: Path) -> tuple[Out
         cut = cuts.get(path)
         held = cut.kept_as if cut and cut.kept_as else path
         place = folder / held
-        there = place.is_file() and not place.is_symlink()
+        there = _MEMBER.fullmatch(held) is not None and place.is_file() and not place.is_symlink()
         why = cut.said if cut and not cut.kept_as else left.get(held, "the bundle does not hold it")
         found.append(Output(artifact, place if there else None, cut, "" if there else why))
     return tuple(found)

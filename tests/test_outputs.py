@@ -75,6 +75,22 @@ def test_a_link_in_place_of_an_artifact_is_not_followed(tmp_path: Path) -> None:
     assert one.state == "reference"
 
 
+@pytest.mark.parametrize("name", ["/etc/passwd", "../secret", "artifacts/../../secret", "checkpoint.json"])
+def test_a_receipt_leads_to_no_other_file(tmp_path: Path, name: str) -> None:
+    (tmp_path / "secret").write_text("not for you")
+    unpacked = tmp_path / "unpacked"
+    (unpacked / "artifacts").mkdir(parents=True)
+    (unpacked / "checkpoint.json").write_text("{}")
+    cut = Cut(
+        member=f"artifacts/{DIGESTS[0]}", limit="artifact", policy="head-and-tail", size=10, kept=5,
+        kept_as=name,
+    )  # fmt: skip
+    (one,) = outputs(checkpoint(DIGESTS[0]), Receipt(cut=(cut,)), unpacked)
+    assert one.state == "reference"
+    with pytest.raises(NoSuchArtifactError):
+        list(one.blocks())
+
+
 @pytest.mark.parametrize("links", [True, False])
 def test_a_file_that_came_meanwhile_is_not_written_over(
     tmp_path: Path, links: bool, monkeypatch: pytest.MonkeyPatch
