@@ -49,11 +49,16 @@ class Here:
     place: Path | bytes
 
 
-def differs(entry: TreeEntry, here: Here | None) -> Iterator[Differing]:
-    """All differences between an entry and what lies there; times are none."""
+def differs(entry: TreeEntry, here: Here | None, *, hidden: bool = False) -> Iterator[Differing]:
+    """All differences between an entry and what lies there; times are none.
+
+    `hidden`: that there is nothing is not known, because a folder on the way cannot be looked into.
+    """
     path = entry.path
     if here is None:
-        if entry.type != "gone":
+        if hidden:
+            yield Differing("unknown", path, "cannot be compared: it cannot be looked at here")
+        elif entry.type != "gone":
             yield Differing("missing", path, "was captured, is not here")
         return
     kind = stat.S_IFMT(here.seen.st_mode)

@@ -34,7 +34,9 @@ def folder_difference(
             assert found is not None  # noqa: S101 - one of the two is there
             yield Differing("extra", found.entry.path, "is here, was not captured")
         else:
-            yield from differs(entry, _here(entry, found, places))
+            here = _here(entry, found, places)
+            hidden = here is None and places.is_hidden(path_bytes(entry.path))
+            yield from differs(entry, here, hidden=hidden)
     for skipped in capture.skipped:
         yield Differing("unknown", skipped.path, skipped.reason)
 

@@ -59,7 +59,8 @@ def git_difference(
     for name in sorted(saved.keys() | names.keys()):
         entry, seen = saved.get(name), places.look(name)
         if entry is not None:
-            found += differs(entry, None if seen is None else Here(seen, places.at(name)))
+            here = None if seen is None else Here(seen, places.at(name))
+            found += differs(entry, here, hidden=here is None and places.is_hidden(name))
         elif (names[name] or seen is not None) and not places.is_apart(name):
             what = "changed here, and not in what was captured"
             found.append(Differing("content" if names[name] else "extra", os.fsdecode(name), what))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -9,6 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 _CHUNK = 1 << 20
+_NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
+"""What the system says of a path under which nothing lies."""
 _INVISIBLE = dict.fromkeys([*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
 """Characters that a file system may drop from a name."""
 
@@ -42,6 +45,17 @@ class Places:
             return os.lstat(self.root + b"/" + path)
         except OSError:
             return None
+
+    def is_hidden(self, path: bytes) -> bool:
+        """Whether it is not known that nothing lies there: a folder on the way cannot be looked into."""
+        above = path.rpartition(b"/")[0]
+        if above and not self.is_folder(above):
+            return self.is_hidden(above)
+        try:
+            os.lstat(self.root + b"/" + path)
+        except OSError as error:
+            return error.errno not in _NOTHING
+        return False
 
     def is_folder(self, path: bytes) -> bool:
         """Whether it is a folder, with no link on the way."""

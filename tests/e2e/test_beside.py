@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import secrets
@@ -9,6 +10,7 @@ import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from freshness.repos import Repo
@@ -22,6 +24,7 @@ from archiver.errors import InputNotFoundError
 from archiver.model.difference import FolderDifference
 from archiver.progress import Silent
 from archiver.setup import Setup
+from archiver.workspace import git_places
 
 RUN = "r"
 
@@ -134,6 +137,33 @@ def test_no_credential_in_a_name_is_told_and_what_was_left_out_for_one_is_not_ex
     assert (new.kind, (new.path or "").startswith("new-[REDACTED:github-token:")) == ("extra", True)
     assert found.not_compared == 5
     assert token not in json.dumps(found.document())
+
+
+@pytest.mark.parametrize("kind", ["folder", "git"])
+def test_what_lies_in_a_closed_folder_is_not_called_missing(
+    setup: Setup, note: Path, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "work"
+    if kind == "git":
+        Repo(place).commit("a\n")
+    (place / "closed" / "deep").mkdir(parents=True)
+    (place / "closed" / "deep" / "in.txt").write_text("x")
+    (place / "gone.txt").write_text("x")
+    save(setup, note, place)
+    (place / "gone.txt").unlink()
+    lstat, closed = os.lstat, os.fsencode(place / "closed") + b"/"
+
+    def refused(path: str | bytes | Path, **more: Any) -> os.stat_result:
+        if os.fsencode(path).startswith(closed):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return lstat(path, **more)
+
+    monkeypatch.setattr(git_places.os, "lstat", refused)
+    found = told(compared(setup, place))
+    monkeypatch.undo()
+    assert ("missing", "gone.txt") in found
+    assert ("unknown", "closed/deep/in.txt") in found
+    assert {kind for kind, path in found if str(path).startswith("closed/")} == {"unknown"}
 
 
 def test_a_database_in_use_is_compared_as_it_was_copied(setup: Setup, note: Path, folder: Path) -> None:
