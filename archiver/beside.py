@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 _PRESENT: Final = ("extra", "content")
 """Kinds that may be of a file that was there, and was left out of the save."""
+_ALL: Final = "."
+"""The folder itself, where it was left out."""
 _OF_DISK: Final = ("state", "index", "unknown", *_PRESENT)
 """Kinds that may have a name which no capture has seen."""
 _FINGERPRINT: Final = re.compile(r"(?<=[a-z0-9]):[0-9a-f]{12}(?=\])")
@@ -109,7 +111,7 @@ class _Told:
             if path in self._left:
                 return one_line(self._left[path])
             path = path.rpartition("/")[0]
-        return None
+        return one_line(self._left[_ALL]) if _ALL in self._left else None
 
 
 def _key(name: str) -> str:

@@ -30,6 +30,8 @@ _PREFIX: Final = f"{FOLDER}/"
 _TREES: Final = "workspace/tree/"
 MAX_NEAR: Final = 3
 """Names like the one that is not there, in an error."""
+_ALL: Final = "."
+"""What a receipt calls the folder itself, or all in it that it does not name."""
 _COMPARED: Final = 10_000
 """Paths that are compared with the one that is not there."""
 _SHOWN: Final = 300
@@ -127,7 +129,7 @@ def absent(
     """Why no entry has that name, and where the file may be; `receipt`: what the save left out."""
     path = wanted.removeprefix(FOLDER).lstrip("/")
     for one in receipt.left_out:
-        if path and fits(one.member, path):
+        if path and (fits(one.member, path) or path.startswith(f"{one.member}/")):
             return InputNotFoundError(
                 f"{_shown(one.member)} was left out of this checkpoint: {one_line(one.reason)}",
                 remedy="it is only where the run worked",
@@ -139,12 +141,14 @@ def absent(
     near = _near(path, entries)
     if document.git is not None and document.git.base is not None:
         return _in_commit(path, document.git, document.git.base, entries, near)
+    whole = (one_line(one.reason) for one in receipt.left_out if one.member == _ALL)
+    said = next((f"; its save says: {reason}" for reason in whole), "")
     if not path.strip("*"):
         return InputNotFoundError(
-            "the workspace of this checkpoint holds nothing",
+            f"the workspace of this checkpoint holds nothing{said}",
             remedy="its receipt says what was left out: `--only receipt.json`",
         )
-    return InputNotFoundError(f"the workspace of this checkpoint has no {_shown(path)}", remedy=near)
+    return InputNotFoundError(f"the workspace of this checkpoint has no {_shown(path)}{said}", remedy=near)
 
 
 def _no_room(entry: TreeEntry) -> str:

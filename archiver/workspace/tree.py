@@ -34,7 +34,8 @@ def read_tree(members: Sequence[Path], *, limit: int, git: bool) -> Iterator[Tre
         count += 1
         if count > limit:
             raise LimitExceededError(
-                f"the tree has more than {limit} entries", remedy="raise the limit of a workspace's entries"
+                f"the tree has more than {limit} entries",
+                remedy="raise `workspace.entries` in `archiver.toml`",
             )
         _check_place(entry, others)
         yield entry

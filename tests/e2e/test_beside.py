@@ -8,6 +8,7 @@ import os
 import secrets
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -137,6 +138,16 @@ def test_no_credential_in_a_name_is_told_and_what_was_left_out_for_one_is_not_ex
     assert (new.kind, (new.path or "").startswith("new-[REDACTED:github-token:")) == ("extra", True)
     assert found.not_compared == 5
     assert token not in json.dumps(found.document())
+
+
+def test_of_a_folder_that_was_left_out_as_a_whole_nothing_is_extra(
+    setup: Setup, note: Path, folder: Path
+) -> None:
+    few = setup.settings.workspace.model_copy(update={"entries": 3})
+    save(replace(setup, settings=setup.settings.model_copy(update={"workspace": few})), note, folder)
+    found = compared(setup, folder)
+    assert found.empty
+    assert found.not_compared == sum(1 for _ in folder.rglob("*"))
 
 
 @pytest.mark.parametrize("kind", ["folder", "git"])

@@ -7,6 +7,7 @@ import os
 import secrets
 import stat
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,23 @@ def test_an_empty_workspace_does_not_mean_its_members(setup: Setup, note: Path, 
             extracting.extract(RUN, setup, [only], into=tmp_path / f"{number}")
     done = extracting.extract(RUN, setup, ["bundle:workspace"], into=tmp_path / "members")
     assert [one.path for one in done.files] == ["workspace/workspace.json", "workspace/tree/0000.jsonl"]
+
+
+def test_what_a_whole_folder_was_left_out_for_is_said(
+    setup: Setup, note: Path, folder: Path, tmp_path: Path
+) -> None:
+    (folder / "src" / ".git").mkdir()
+    (folder / "src" / ".git" / "HEAD").write_text("x")
+    save(setup, note, folder)
+    with pytest.raises(InputNotFoundError, match=r"workspace/src/\.git was left out .* the history of a"):
+        extracting.extract(RUN, setup, ["workspace/src/.git/HEAD"], into=tmp_path / "1")
+    few = setup.settings.workspace.model_copy(update={"entries": 3})
+    setup = replace(setup, settings=setup.settings.model_copy(update={"workspace": few}))
+    save(setup, note, folder)
+    with pytest.raises(
+        InputNotFoundError, match="has no workspace/README; its save says: it has more than 3"
+    ):
+        extracting.extract(RUN, setup, ["workspace/README"], into=tmp_path / "2")
 
 
 def test_a_long_name_is_not_repeated_whole(saved: Setup, tmp_path: Path) -> None:
