@@ -211,6 +211,12 @@ def workspace_folder(checkpoint: Checkpoint) -> Path | None:
         return None
 
 
+def captured_folder(checkpoint: Checkpoint) -> Path | None:
+    """The folder whose files are saved with a run, also where it is not there: that is worth a word."""
+    path = checkpoint.workspace.path
+    return Path(path) if path and os.path.isabs(path) else None  # noqa: PTH117 - whatever it holds
+
+
 def host(harness: str | None = None, model: str | None = None) -> Environment:
     """This machine, and what a run says it ran in."""
     return Environment(

@@ -49,7 +49,7 @@ def tree_members(manifest: Manifest, record: Record) -> set[str]:
     if not any(member.path == WORKSPACE for member in manifest.members):
         raise InputNotFoundError(
             f"checkpoint {record.seq} of run {record.run} carries no workspace",
-            remedy="`archiver archive --workspace DIR` saves one",
+            remedy="`archiver archive --workspace DIR` saves one, and a loop with `workspace.capture`",
         )
     found = (member.path for member in manifest.members if member.path.startswith(_TREES))
     return {WORKSPACE, *found}

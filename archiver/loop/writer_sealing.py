@@ -157,7 +157,7 @@ class Sealer:
         return archive.prepare(
             Source(
                 checkpoint=checkpoint,
-                workspace=describe.workspace_folder(checkpoint) if captured else None,
+                workspace=describe.captured_folder(checkpoint) if captured else None,
                 was_still=hold.end if hold is not None else lambda: True,
             ),
             self._setup,

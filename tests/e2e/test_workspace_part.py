@@ -222,6 +222,20 @@ def test_a_file_that_an_earlier_bundle_holds(
     assert (tmp_path / "into" / "workspace" / "large.bin").stat().st_size == 300_000
 
 
+@pytest.mark.parametrize("name", ["not-there", "n" * 300, "file"])
+def test_a_folder_that_is_not_there_costs_a_loop_nothing_and_is_said(
+    tmp_path: Path, reopen: Callable[[], Setup], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("ARCHIVER_WORKSPACE__CAPTURE", "true")
+    (tmp_path / "file").write_text("x")
+    setup = reopen()
+    with archiver.run("t", run_id=RUN, workspace=tmp_path / name, policy="every-step", setup=setup) as run:
+        run.checkpoint([{"role": "user", "content": "one"}], force=True)
+    extracting.extract(RUN, setup, ["receipt.json"], into=tmp_path / "into")
+    (left,) = json.loads((tmp_path / "into" / "receipt.json").read_bytes())["left_out"]
+    assert (left["member"], "is no folder" in left["reason"]) == ("workspace", True)
+
+
 # --- git ----------------------------------------------------------------------------------------------------
 
 
