@@ -218,9 +218,9 @@ def test_a_repository_that_breaks_meanwhile_costs_its_state_and_not_the_save(
     git(repo.folder, "add", "new.txt")
     members = WorkspaceIn.members
 
-    def breaking(self: WorkspaceIn, *more: Any) -> Any:
+    def breaking(self: WorkspaceIn, *more: Any, **named: Any) -> Any:
         shutil.rmtree(repo.folder / ".git" / "objects")
-        return members(self, *more)
+        return members(self, *more, **named)
 
     monkeypatch.setattr(WorkspaceIn, "members", breaking)
     done = save(setup, note, repo.folder)

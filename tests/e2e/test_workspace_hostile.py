@@ -199,7 +199,7 @@ class Hostile:
 
         def grow() -> None:
             with grows.open("ab", buffering=0) as file:
-                while not ended.wait(0.001):
+                while not ended.is_set():  # without a pause: a file of this size is read in less than one
                     file.write(b".")
 
         thread = threading.Thread(target=grow)

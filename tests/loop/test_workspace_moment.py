@@ -75,9 +75,9 @@ def test_a_folder_that_takes_longer_than_the_patience_is_said_to(
     goes_on = threading.Event()
     members = workspace_in.WorkspaceIn.members
 
-    def slow(self: workspace_in.WorkspaceIn, *more: Any) -> Any:
+    def slow(self: workspace_in.WorkspaceIn, *more: Any, **named: Any) -> Any:
         assert goes_on.wait(60)
-        return members(self, *more)
+        return members(self, *more, **named)
 
     monkeypatch.setattr(workspace_in.WorkspaceIn, "members", slow)
     with archiver.run("t", run_id=RUN, workspace=folder, policy=EAGER, setup=patient(capturing, 0.3)) as run:
