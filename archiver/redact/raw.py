@@ -204,10 +204,12 @@ class RawPass:
 
 
 def _begins_as_text(value: bytes) -> bool:
+    if len(value) < _TELLING and not value.isascii():
+        return False  # so few bytes are UTF-8 by chance too often
     try:
         text = value.decode()
     except UnicodeDecodeError as error:
-        if error.start < min(_TELLING, len(value)):
+        if error.start < _TELLING:
             return False
         text = value[: error.start].decode()
     return _CONTROL.search(text.encode()[:_TELLING].decode("utf-8", "ignore")) is None

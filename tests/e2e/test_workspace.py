@@ -25,6 +25,7 @@ from archiver.progress import Silent
 from archiver.saved import fetch
 from archiver.setup import Setup
 from archiver.workspace_in import WorkspaceIn
+from tests.noise import noise
 
 RUN = "r"
 
@@ -272,7 +273,7 @@ def test_a_loop_sends_a_content_once(
     import archiver
 
     monkeypatch.setenv("ARCHIVER_WORKSPACE__CAPTURE", "true")
-    (folder / "large.bin").write_bytes(secrets.token_bytes(300_000))
+    (folder / "large.bin").write_bytes(noise(300_000))
     setup = reopen()
     with archiver.run("t", run_id=RUN, workspace=folder, policy="every-step", setup=setup) as run:
         for turn in range(3):

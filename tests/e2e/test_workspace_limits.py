@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -23,6 +22,7 @@ from archiver.progress import Silent
 from archiver.restore import restore
 from archiver.setup import Setup
 from archiver.verify import verify
+from tests.noise import noise
 
 RUN = "r"
 KIB = 1 << 10
@@ -49,7 +49,7 @@ def folder(tmp_path: Path) -> Path:
     (place / "src").mkdir(parents=True)
     (place / "src" / "app.py").write_text("print(1)\n")
     for name, size in (("small.bin", 10), ("middle.bin", 100), ("large.bin", 200)):
-        (place / name).write_bytes(secrets.token_bytes(size * KIB))
+        (place / name).write_bytes(noise(size * KIB))
     return place
 
 
@@ -100,7 +100,7 @@ def test_a_file_that_is_not_carried_does_not_mean_a_member_of_its_name(
 ) -> None:
     place = tmp_path / "work"
     (place / "tree").mkdir(parents=True)
-    (place / "tree" / "0000.jsonl").write_bytes(secrets.token_bytes(300 * KIB))
+    (place / "tree" / "0000.jsonl").write_bytes(noise(300 * KIB))
     setup = limited(setup, bundle=250 * KIB, member=200 * KIB)
     save(setup, note, place)
     with pytest.raises(InputNotFoundError, match="limits had no room for its 307200 bytes"):
@@ -150,10 +150,10 @@ def test_what_the_index_of_git_needs_is_carried(setup: Setup, note: Path, tmp_pa
     repo = Repo(tmp_path / "repo")
     (repo.folder / "old.txt").write_text("one\n")
     repo.commit("a\n")
-    (repo.folder / "staged.bin").write_bytes(secrets.token_bytes(100 * KIB))
+    (repo.folder / "staged.bin").write_bytes(noise(100 * KIB))
     repo.git("add", "staged.bin")
-    (repo.folder / "untracked.bin").write_bytes(secrets.token_bytes(120 * KIB))
-    (repo.folder / "old.txt").write_bytes(secrets.token_bytes(130 * KIB))
+    (repo.folder / "untracked.bin").write_bytes(noise(120 * KIB))
+    (repo.folder / "old.txt").write_bytes(noise(130 * KIB))
     setup = limited(setup, bundle=200 * KIB, member=200 * KIB)
     done = save(setup, note, repo.folder)
     assert set(cut(done)) == {"workspace/untracked.bin", "workspace/old.txt"}
@@ -174,7 +174,7 @@ def test_a_run_that_has_met_its_limit_goes_on_without_what_is_large_and_new(
     with archiver.run("t", run_id=RUN, workspace=folder, policy="every-step", setup=setup) as run:
         run.checkpoint([{"role": "user", "content": "1"}], force=True)
         run.flush()
-        (folder / "new.bin").write_bytes(secrets.token_bytes(300 * KIB))
+        (folder / "new.bin").write_bytes(noise(300 * KIB))
         (folder / "new.txt").write_text("new\n")
         run.checkpoint([{"role": "user", "content": "2"}], force=True)
         run.flush()
@@ -192,7 +192,7 @@ def test_increments_go_on_without_what_has_no_room(
     for name, size in (("BUNDLE", "430KiB"), ("MEMBER", "210KiB"), ("ARTIFACT", "210KiB")):
         monkeypatch.setenv(f"ARCHIVER_LIMITS__{name}", size)
     for number in range(3):
-        (folder / f"{number}.bin").write_bytes(secrets.token_bytes(95 * KIB))
+        (folder / f"{number}.bin").write_bytes(noise(95 * KIB, number))
     setup = reopen()
     with archiver.run("t", run_id=RUN, workspace=folder, policy="every-step", setup=setup) as run:
         for number in range(3):

@@ -26,6 +26,7 @@ from archiver.model.workspace import TreeEntry, WorkspaceDocument
 from archiver.progress import Silent
 from archiver.setup import Setup, open_setup
 from archiver.workspace_part import PickedFiles, pick
+from tests.noise import noise
 
 RUN = "r"
 
@@ -192,7 +193,7 @@ def test_only_the_tree_and_what_is_wanted_is_fetched(
     """Of a large bundle on a server the frames that hold it, by ranges."""
     from archiver.bundles import part
 
-    (folder / "z-large.bin").write_bytes(secrets.token_bytes(17 << 20))
+    (folder / "z-large.bin").write_bytes(noise(17 << 20))
     setup = open_setup(load(s3_config), need="write")
     save(setup, note, folder)
     whole: list[object] = []
@@ -207,7 +208,7 @@ def test_a_file_that_an_earlier_bundle_holds(
     config: Path, folder: Path, tmp_path: Path, reopen: Callable[[], Setup], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ARCHIVER_WORKSPACE__CAPTURE", "true")
-    (folder / "large.bin").write_bytes(secrets.token_bytes(300_000))
+    (folder / "large.bin").write_bytes(noise(300_000))
     setup = reopen()
     with archiver.run("t", run_id=RUN, workspace=folder, policy="every-step", setup=setup) as run:
         for turn in range(3):

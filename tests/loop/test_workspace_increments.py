@@ -27,6 +27,7 @@ from archiver.workspace import cache
 from archiver.workspace_files import Files
 from loop.growing import RUN, bases, records
 from loop.working import Working, back, demand_folders, looks, reading
+from tests.noise import noise
 
 
 @pytest.fixture
@@ -300,7 +301,7 @@ def test_a_new_value_in_a_file_of_credentials_begins_an_epoch(
 def test_a_folder_that_became_another_one_is_saved_whole(working: Working, tmp_path: Path) -> None:
     working.save()
     for number in range(40):
-        (working.folder / f"big{number}").write_bytes(os.urandom(4000))
+        (working.folder / f"big{number}").write_bytes(noise(4000, number))
     working.save()
     working.save()
     assert bases(working.setup) == [(), (), (2,)]

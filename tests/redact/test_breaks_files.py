@@ -76,6 +76,11 @@ def test_chance_in_bytes_that_are_no_text(scrubber: Scrubber) -> None:
         assert not looked(scrubber, gzip.compress(b"x")[:10] + b"\x93 pw:" + value)
 
 
+def test_chance_in_a_short_value(scrubber: Scrubber) -> None:
+    assert not looked(scrubber, b"\0\x9dPW:6+o\xd9\x86S|\xb4")
+    assert looked(scrubber, b"\0\x9dPW:6+o_xS|\xb4")
+
+
 def test_a_credential_in_bytes_that_are_no_text(scrubber: Scrubber) -> None:
     for secret in ("ghp_{alnum:36}", "password={alnum:9}#{alnum:5}8x"):
         data = expand(secret, 8).encode()

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import pytest
 
 from archiver.redact.inflate import inflater_for
+from archiver.redact.inflate.kinds import kind_of
 from archiver.redact.raw import RawPass
 from archiver.redact.scrub import Scrubber
 from tests.redact.support import expand
@@ -71,3 +72,17 @@ def test_however_a_file_is_cut_it_is_looked_into(scrubber: Scrubber, name: str, 
 
 def test_a_short_file_is_what_it_is() -> None:
     assert inflater_for(b"text") is None
+
+
+@pytest.mark.parametrize(
+    "start", [b"\x1f\x8b\xef\xe5", b"\x1f\x8b\x08\xe5", b"\x1f\x9d\x3f\x39", b"\x1f\x9d\xfc\x13"]
+)
+def test_a_mark_of_two_bytes_alone_is_chance(start: bytes) -> None:
+    assert kind_of(start + bytes(30)) is None
+
+
+@pytest.mark.parametrize(
+    ("start", "kind"), [(b"\x1f\x8b\x08\x1f", "gzip"), (b"\x1f\x8b", "gzip"), (b"\x1f\x9d\x90ab", "compress")]
+)
+def test_a_mark_of_two_bytes_with_what_has_to_follow(start: bytes, kind: str) -> None:
+    assert kind_of(start) == kind

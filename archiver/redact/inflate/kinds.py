@@ -24,8 +24,15 @@ _TEXT: Final = 64
 """No stream of as many bytes is UTF-8."""
 _TOO_DEEP: Final = "archives are nested too deeply"
 
+_BY_TWO: Final = {b"\x1f\x8b": "gzip", b"\x1f\x9d": "compress"}
+_THIRD: Final = {
+    # The one method that there is, and the flags that have a meaning.
+    "gzip": re.compile(rb"\x08[\0-\x1f]?"),
+    # How many bits a code has: 9 to 16, with or without the sign of a block.
+    "compress": re.compile(rb"[\x09-\x10\x89-\x90]"),
+}
+"""What follows a mark of two bytes, which one in 65,536 contents begins with by chance."""
 _BY_MAGIC: Final = {
-    b"\x1f\x8b": "gzip",
     b"\xfd7zXZ\0": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
     b"PK\x03\x04": "zip",
@@ -37,7 +44,6 @@ _BY_MAGIC: Final = {
     b"Rar!\x1a\x07": "rar",
     b"\x04\x22\x4d\x18": "lz4",
     b"LZIP": "lzip",
-    b"\x1f\x9d": "compress",
     b"\x89LZO\0": "lzop",
     b"MSCF\0\0\0\0": "cabinet",
     b"\xed\xab\xee\xdb": "rpm",
@@ -76,6 +82,9 @@ def kind_of(start: bytes) -> str | None:
     magic = _MAGIC.match(start)
     if magic is not None:
         return _BY_MAGIC[magic[0]]
+    short = _BY_TWO.get(start[:2])
+    if short is not None and (len(start) == 2 or _THIRD[short].match(start, 2)):
+        return short
     if start[:3] == b"BZh" and start[4:10] == b"1AY&SY":
         return "bzip2"
     if start.startswith(b"]\0\0") and len(start) > _LZMA_HEADER:
