@@ -117,7 +117,10 @@ class Epochs:
             return
         self._all = self._table(made)
         chain = (*made.packed.bases, seq)
-        self._newest, self._base = made, Base(name, made.packed.manifest_sha256, chain, self._all)
+        self._newest, self._base = (
+            made,
+            Base(name, made.packed.manifest_sha256, chain, self._all, made.packed.text),
+        )
         self._waiting = {number: one for number, one in self._waiting.items() if number > seq}
 
     def _end(self, seq: int) -> None:

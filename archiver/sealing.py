@@ -82,7 +82,14 @@ def seal(
     sealer = age.seal(reached.recipients, spool.write)
     limits = setup.settings.limits
     packed = pack.pack(
-        complete, head, sealer.write, limits=limits, progress=progress, base=base, kept=reduced.kept
+        complete,
+        head,
+        sealer.write,
+        limits=limits,
+        progress=progress,
+        base=base,
+        kept=reduced.kept,
+        lending=reduced.based != "end",
     )
     container = sealer.close()
     spooled = spool.close()

@@ -208,16 +208,17 @@ class _Look:
         seals: list[tuple[Record, Seal]] = []
         sizes = {info.name: info.size for info in self._setup.store.list(layout.bundles_prefix(run))}
         gone = Gone(beginning.links, self._setup, catalog.notes, self._now)
-        standing = bundles.Standing([link.record for link in beginning.links], self._setup.settings.limits)
-        for link in beginning.links:
-            record = link.record
-            seals.append((record, link.seal))
-            yield _compared(record, link.info.name, link.seal, catalog.notes, f"signed by {link.writer}")
-            bundle = record.bundle
-            if bundle is not None:
-                size = sizes.pop(bundle.name, None)
-                looked = self._bundle(link, bundle.name, size, gone, seals)
-                yield _based(looked, standing.found(record, looked.wrong, looked.manifest))
+        records = [link.record for link in beginning.links]
+        with bundles.Standing(records, self._setup.settings.limits) as standing:
+            for link in beginning.links:
+                record = link.record
+                seals.append((record, link.seal))
+                yield _compared(record, link.info.name, link.seal, catalog.notes, f"signed by {link.writer}")
+                bundle = record.bundle
+                if bundle is not None:
+                    size = sizes.pop(bundle.name, None)
+                    looked = self._bundle(link, bundle.name, size, gone, seals, standing)
+                    yield _based(looked, standing.found(record, looked.wrong, looked.manifest))
         for name in sizes:
             yield Finding(name, run, note=_UNCOMMITTED)
         yield from _advice(run, seals, self._setup)
@@ -232,7 +233,13 @@ class _Look:
             self._unremembered.extend(standing.warnings)
 
     def _bundle(
-        self, link: Entry, name: str, size: int | None, gone: Gone, seals: list[tuple[Record, Seal]]
+        self,
+        link: Entry,
+        name: str,
+        size: int | None,
+        gone: Gone,
+        seals: list[tuple[Record, Seal]],
+        standing: bundles.Standing,
     ) -> _Looked:
         """What is found of a bundle alone, whatever it is based on."""
         run, seq = link.record.run, link.record.seq
@@ -246,7 +253,7 @@ class _Look:
             return _Looked(Finding(name, run, seq, note=_PRESENT))
         manifest = None
         if self._deep:
-            finding, seal, manifest = self._open(link, name)
+            finding, seal, manifest = self._open(link, name, standing)
         else:
             finding, seal = self._marked(link, name)
         if seal is not None:
@@ -265,13 +272,15 @@ class _Look:
             return Finding(name, record.run, record.seq, error=error), None
         return _compared(record, name, seal, self._catalog.notes, _PRESENT), seal
 
-    def _open(self, link: Entry, name: str) -> tuple[Finding, Seal | None, Manifest | None]:
+    def _open(
+        self, link: Entry, name: str, standing: bundles.Standing
+    ) -> tuple[Finding, Seal | None, Manifest | None]:
         """What is found in a bundle itself, whom it is sealed to if it can be opened, and its manifest."""
         record = link.record
         try:
             with Scratch() as scratch:
                 into = scratch.path / "bundle"
-                manifest = bundles.fetch_own(record, self._setup, into, self._progress)
+                manifest = bundles.fetch_own(record, self._setup, into, self._progress, standing)
             seal = bundles.seal(record, self._setup)
         except ArchiverError as error:
             return Finding(name, record.run, record.seq, error=error), None, None

@@ -30,7 +30,14 @@ import keys  # noqa: E402 - lies beside the golden stores
 from make_increments import messages  # noqa: E402 - as above
 from make_store import golden_setup, made_by_hand  # noqa: E402 - as above
 
-RUNS = {"v1": ["12", "run-b", "task-7"], "v2": ["by-hand/1", "sample", "text"], "v2-increments": ["growing"]}
+RUNS = {
+    "v1": ["12", "run-b", "task-7"],
+    "v2": ["by-hand/1", "sample", "text"],
+    "v2-dictionary": ["growing"],
+    "v2-increments": ["growing"],
+}
+FORMATS = {"v2-dictionary": 3, "v2-increments": 2}
+STATE = ("effects.jsonl", "evidence.jsonl", "receipt.json", "checkpoint.json")
 
 
 @pytest.fixture(params=[path.parent.name for path in STORES])
@@ -46,7 +53,7 @@ def store(version: str, tmp_path: Path) -> Path:
 
 
 only_v1 = pytest.mark.parametrize("version", ["v1"])
-only_increments = pytest.mark.parametrize("version", ["v2-increments"])
+only_increments = pytest.mark.parametrize("version", list(FORMATS))
 only_v2 = pytest.mark.parametrize("version", ["v2"])
 
 
@@ -64,7 +71,7 @@ def identity_file(tmp_path: Path) -> Path:
 
 
 def decrypted(identity_file: Path, *arguments: str) -> bytes:
-    options = [argument for argument in arguments if argument.startswith("--") or "/out" in argument]
+    options = [one for one in arguments if one.startswith("--") or "/out" in one or one.endswith("/text")]
     files = [argument for argument in arguments if argument not in options]
     done = subprocess.run(
         [sys.executable, "-I", str(DECRYPT), *options, str(identity_file), *files], capture_output=True
@@ -152,6 +159,7 @@ def test_an_independent_decryptor_reads_the_records(store: Path, identity_file: 
 def test_an_independent_decryptor_unpacks_the_bundles(
     store: Path, setup: Setup, identity_file: Path, tmp_path: Path
 ) -> None:
+    whole: dict[str, bytes] = {}
     for number, link in enumerate(
         link for run in Catalog(setup).runs() for link in Catalog(setup).chain(run).links
     ):
@@ -159,7 +167,9 @@ def test_an_independent_decryptor_unpacks_the_bundles(
         assert bundle is not None
         folder = tmp_path / f"out-{number}"
         folder.mkdir()
-        decrypted(identity_file, "--untar", str(folder), str(store / bundle.name))
+        behind = text(tmp_path, whole) if bundle.bases else ()
+        decrypted(identity_file, *behind, "--untar", str(folder), str(store / bundle.name))
+        whole = unpacked(folder, whole if bundle.bases else {})
         manifest = (folder / "manifest.json").read_bytes()
         assert hashlib.sha256(manifest).hexdigest() == bundle.manifest_sha256
         listed = {member["path"]: member["sha256"] for member in json.loads(manifest)["members"]}
@@ -175,6 +185,22 @@ def test_an_independent_decryptor_unpacks_the_bundles(
             )
 
 
+def text(folder: Path, table: dict[str, bytes]) -> tuple[str, str]:
+    """What a bundle is compressed behind whose base has this table, as the format says it, as an option."""
+    paths = sorted(path for path in table if path.startswith("transcript/"))
+    joined = b"".join(table[path] for path in (*paths, *STATE) if path in table)
+    (folder / "text").write_bytes(joined[-524288:])
+    return "--text", str(folder / "text")
+
+
+def unpacked(folder: Path, base: dict[str, bytes]) -> dict[str, bytes]:
+    """The members of a bundle that was unpacked there, over those of its base."""
+    dropped = json.loads((folder / "manifest.json").read_bytes()).get("dropped", [])
+    table = {path: data for path, data in base.items() if path not in dropped}
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != "manifest.json")
+    return table | {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
 @only_increments
 def test_each_of_a_chain_comes_back(setup: Setup, tmp_path: Path) -> None:
     links = Catalog(setup).chain("growing").links
@@ -187,29 +213,46 @@ def test_each_of_a_chain_comes_back(setup: Setup, tmp_path: Path) -> None:
 
 @only_increments
 def test_a_chain_is_put_together_by_the_text_alone(
-    store: Path, setup: Setup, identity_file: Path, tmp_path: Path
+    version: str, store: Path, identity_file: Path, tmp_path: Path
 ) -> None:
-    """By what the format says of `base`, `dropped` and `members`, with nothing of the package."""
-    table: dict[str, tuple[int, str]] = {}
+    """By what the format says of `base`, `dropped` and `dictionary`, with nothing of the package."""
+    table: dict[str, bytes] = {}
     before: tuple[str, bytes] | None = None
     for seq in (1, 2, 3):
         (path,) = store.glob(f"bundles/growing/{seq:08d}-*.age")
         folder = tmp_path / f"out-{seq}"
         folder.mkdir()
-        decrypted(identity_file, "--untar", str(folder), str(path))
+        behind = text(tmp_path, table) if seq > 1 and version == "v2-dictionary" else ()
+        decrypted(identity_file, *behind, "--untar", str(folder), str(path))
         raw = (folder / "manifest.json").read_bytes()
         manifest = json.loads(raw)
         if before is not None:
             sha256 = hashlib.sha256(before[1]).hexdigest()
-            assert (manifest["format"], manifest["base"]) == (2, {"bundle": before[0], "sha256": sha256})
-        for gone in manifest.get("dropped", []):
-            del table[gone]
-        table |= {member["path"]: (seq, member["sha256"]) for member in manifest["members"]}
+            base = {"bundle": before[0], "sha256": sha256}
+            assert (manifest["format"], manifest["base"]) == (FORMATS[version], base)
+            assert manifest.get("dictionary") == ((tmp_path / "text").stat().st_size if behind else None)
+        table = unpacked(folder, table)
         before = (str(path.relative_to(store)), raw)
-    found = {path: (tmp_path / f"out-{seq}" / path).read_bytes() for path, (seq, _) in table.items()}
-    assert {path: hashlib.sha256(data).hexdigest() for path, data in found.items()} == {
-        path: sha256 for path, (_, sha256) in table.items()
-    }
-    (part,) = json.loads(found["checkpoint.json"])["transcript"]["parts"]
-    lines = b"".join(found[segment] for segment in part["segments"]).splitlines()
+    (part,) = json.loads(table["checkpoint.json"])["transcript"]["parts"]
+    lines = b"".join(table[segment] for segment in part["segments"]).splitlines()
+    assert [json.loads(line) for line in lines] == messages(3)
+
+
+@pytest.mark.skipif(not shutil.which("zstd"), reason="needs zstd")
+@pytest.mark.parametrize("version", ["v2-dictionary"])
+def test_the_commands_of_the_format_unpack_a_chain(store: Path, identity_file: Path, tmp_path: Path) -> None:
+    commands = (Path(__file__).parents[1] / "schemas" / "FORMAT.md").read_text().split("is opened by\n")[1]
+    script = "\n".join(commands.split("\n\n")[1].splitlines())
+    folder = tmp_path / "chain"
+    folder.mkdir()
+    for seq in (1, 2, 3):
+        (path,) = store.glob(f"bundles/growing/{seq:08d}-*.age")
+        decrypt = f"{sys.executable} -I {DECRYPT} {identity_file} {path}"  # age itself is tested elsewhere
+        filled = script.replace("age -d -i identity.txt bundle.tar.zst.age", decrypt)
+        assert decrypt in filled
+        subprocess.run(["bash", "-o", "pipefail", "-ec", filled], cwd=folder, check=True, capture_output=True)
+        for gone in json.loads((folder / "manifest.json").read_bytes()).get("dropped", []):
+            (folder / gone).unlink()
+    (part,) = json.loads((folder / "checkpoint.json").read_bytes())["transcript"]["parts"]
+    lines = b"".join((folder / segment).read_bytes() for segment in part["segments"]).splitlines()
     assert [json.loads(line) for line in lines] == messages(3)

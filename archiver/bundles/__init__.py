@@ -4,9 +4,10 @@ An incremental bundle is put together from all bundles of its chain. Whoever ope
 its bases, from a chain of records that was verified.
 """
 
+from archiver.bundles.alone import Fetched
 from archiver.bundles.presence import bases_of, check_present, check_size, seal
 from archiver.bundles.standing import Standing
-from archiver.bundles.unpacking import Fetched, fetch, fetch_own, unpack
+from archiver.bundles.unpacking import fetch, fetch_own, unpack
 
 __all__ = [
     "Fetched",

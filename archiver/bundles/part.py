@@ -58,7 +58,7 @@ class Part:
         """Bytes of these members."""
         return sum(member.size for member in self.manifest.members if member.path in paths)
 
-    def unpack(self, paths: Collection[str], into: Path) -> None:
+    def unpack(self, paths: Collection[str], into: Path, lend: pack.Lend | None = None) -> None:
         """Write these members below `into`; raises what `pack.unpack` does."""
         store, limits, frames = self._setup.store, self._setup.settings.limits, self.bundle.frames
         if isinstance(store, Remote) and not self._copied and not self._pays(paths):
@@ -68,7 +68,7 @@ class Part:
             pack.unpack_parts(self._first, frames, self._parts.at, into, only=paths)
             return
         with self._parts.at(0) as source:
-            found = pack.unpack(source, into, limits=limits, only=paths)
+            found = pack.unpack(source, into, limits=limits, only=paths, lend=lend)
         if found.sha256 != self.manifest.sha256:
             raise DigestMismatchError(f"{self.bundle.name} was changed while it was read")
 

@@ -29,8 +29,10 @@ from archiver.model.checkpoint import Digest
 from archiver.model.limits import MAX_MEMBER
 
 MANIFEST: Final = "manifest.json"
-MANIFEST_FORMAT: Final = 2
+MANIFEST_FORMAT: Final = 3
 """The newest form of the table. A bundle that holds all of its members itself has form 1."""
+MOST_DICTIONARY: Final = 2**19
+"""Bytes of a dictionary: more text of the same run makes what comes after it hardly smaller."""
 MAX_PATH: Final = 1024
 MAX_COMPONENT: Final = 255
 MAX_DEPTH: Final = 16
@@ -136,10 +138,11 @@ class Manifest(Frozen):
     """The table of a bundle's members, in the order they lie in it.
 
     Format 2 is that of an incremental bundle: its members are those of `base`, without `dropped`, and those
-    that lie here, which come in the place of those of the same path.
+    that lie here, which come in the place of those of the same path. Format 3 is the same, with its members
+    compressed behind a dictionary: the end of the texts that the table of its base has.
     """
 
-    format: Literal[1, 2] = 1
+    format: Literal[1, 2, 3] = 1
     run: Run
     seq: Annotated[int, Field(ge=1, le=99_999_999)]
     schema_version: Annotated[int, Field(ge=1)]
@@ -147,6 +150,8 @@ class Manifest(Frozen):
     base: BaseRef | None = None
     dropped: Annotated[tuple[Annotated[str, AfterValidator(check_path)], ...], FailFast()] = ()
     """Paths of the base's table that this bundle does not have any more, sorted."""
+    dictionary: Annotated[int, Field(ge=1, le=MOST_DICTIONARY)] | None = None
+    """Bytes of the dictionary, which are the last of those texts."""
     members: Annotated[tuple[ManifestMember, ...], FailFast()]
 
     @model_serializer(mode="wrap")
@@ -155,12 +160,16 @@ class Manifest(Frozen):
         if self.format == 1:
             document.pop("base", None)
             document.pop("dropped", None)
+        if self.format < 3:
+            document.pop("dictionary", None)
         return document
 
     @model_validator(mode="after")
     def _format_fits(self) -> Manifest:
         if (self.base is None) != (self.format == 1) or (self.dropped and self.base is None):
-            raise ValueError("a table of format 2 has a base, and one of format 1 has none")
+            raise ValueError("a table of format 2 or 3 has a base, and one of format 1 has none")
+        if (self.dictionary is None) != (self.format < 3):
+            raise ValueError("a table of format 3 has a dictionary, and no other has one")
         if any(path >= following for path, following in pairwise(self.dropped)):
             raise ValueError("dropped paths are sorted, each once")
         if not {member.path for member in self.members}.isdisjoint(self.dropped):

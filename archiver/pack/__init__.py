@@ -1,12 +1,14 @@
 """Members to a stream of tar in zstd frames, and back.
 
 Frame 0 holds `manifest.json` alone; the other frames hold 8 MiB of the tar stream each, the last what is
-left. `zstd -d | tar x` reads the whole.
+left. `zstd -d | tar x` reads the whole of a full bundle.
 """
 
-from archiver.pack.chain import Whole, demand_chain, whole
+from archiver.pack.chain import Place, Whole, demand_chain, whole
+from archiver.pack.dictionary import end_of, is_text, joined
 from archiver.pack.reader import (
     First,
+    Lend,
     check_table,
     compressed,
     read_first,
@@ -21,11 +23,16 @@ __all__ = [
     "First",
     "Held",
     "Kept",
+    "Lend",
     "Packed",
+    "Place",
     "Whole",
     "check_table",
     "compressed",
     "demand_chain",
+    "end_of",
+    "is_text",
+    "joined",
     "new",
     "pack",
     "read_first",

@@ -2,6 +2,7 @@
 
 table(full bundle)  = its members
 table(bundle)       = table(its base), without what it dropped, and with its own members in their places
+dictionary(bundle)  = the end of the texts in table(its base)
 """
 
 from __future__ import annotations
@@ -13,10 +14,15 @@ from pydantic import ValidationError
 
 from archiver.errors import ArchiveFormatError, DigestMismatchError, LimitExceededError
 from archiver.model.limits import MAX_CHAIN, Limits
-from archiver.model.manifest import Manifest, ManifestMember
+from archiver.model.manifest import MOST_DICTIONARY, Manifest, ManifestMember
+from archiver.pack.dictionary import is_text, lent
 from archiver.pack.reader import check_table
 
 _REMEDY = "restore an older checkpoint, or the bundles from a copy of the store"
+
+
+Place = tuple[int, str]
+"""A member by the place of its bundle in the chain, and its path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +33,17 @@ class Whole:
     """The table as that of one full bundle."""
     taken: tuple[frozenset[str], ...]
     """For each bundle of the chain the paths of the members that are taken from it."""
+    lent: tuple[tuple[Place, ...], ...]
+    """For each bundle where its dictionary lies, in order; empty for one that has none."""
+
+    def needs(self, wanted: Sequence[frozenset[str]]) -> tuple[frozenset[str], ...]:
+        """For each bundle the texts in it without which the `wanted` members of all cannot be read."""
+        found: list[set[str]] = [set() for _ in self.lent]
+        for number in range(len(self.lent) - 1, -1, -1):
+            if found[number] or (number < len(wanted) and wanted[number]):
+                for place, path in self.lent[number]:
+                    found[place].add(path)
+        return tuple(map(frozenset, found))
 
 
 def whole(chain: Sequence[tuple[str, Manifest]], limits: Limits) -> Whole:
@@ -35,38 +52,53 @@ def whole(chain: Sequence[tuple[str, Manifest]], limits: Limits) -> Whole:
     Raises `ArchiveFormatError` or `DigestMismatchError` where they do not belong together, and
     `LimitExceededError`, before more is held than the limits allow.
     """
-    table = _folded(chain, limits)
+    table, places = _folded(chain, limits)
     name, last = chain[-1]
     try:
-        merged = Manifest.model_validate(
-            last.model_copy(update={"format": 1, "base": None, "dropped": ()}).model_dump(exclude={"members"})
-            | {"members": tuple(member for member, _ in table.values())}
-        )
+        fields = last.model_dump(exclude={"members", "dropped", "dictionary"})
+        fields |= {"format": 1, "base": None, "members": tuple(member for member, _ in table.values())}
+        merged = Manifest.model_validate(fields)
     except ValidationError as error:
         said = error.errors(include_url=False, include_input=False)[0]["msg"]
         raise _other(f"the members of {name} and of its bases are no table: {said}") from error
     check_table(merged, limits)
-    return Whole(merged, _taken(table, len(chain)))
+    return Whole(merged, _taken(table, len(chain)), places)
 
 
-def _folded(chain: Sequence[tuple[str, Manifest]], limits: Limits) -> dict[str, tuple[ManifestMember, int]]:
-    """Each member by its path, with the place of the bundle that it lies in."""
+def _folded(
+    chain: Sequence[tuple[str, Manifest]], limits: Limits
+) -> tuple[dict[str, tuple[ManifestMember, int]], tuple[tuple[Place, ...], ...]]:
+    """Each member by its path, with the place of the bundle that it lies in; and where dictionaries lie."""
     if len(chain) > MAX_CHAIN:
         raise LimitExceededError(
             f"{chain[-1][0]} ends a chain of {len(chain)} bundles, the limit is {MAX_CHAIN}", remedy=_REMEDY
         )
     table: dict[str, tuple[ManifestMember, int]] = {}
+    texts: dict[str, tuple[int, Place]] = {}
+    places: list[tuple[Place, ...]] = []
     before: tuple[str, Manifest] | None = None
     for number, (name, manifest) in enumerate(chain):
         _demand_base(name, manifest, before)
+        places.append(_lent(name, manifest, texts))
         for path in manifest.dropped:
             if table.pop(path, None) is None:
                 raise _other(f"{name} drops {path!r:.200}, which its base does not have")
+            texts.pop(path, None)
         for member in manifest.members:
             table[member.path] = (member, number)
+            if is_text(member.path):
+                texts[member.path] = (member.size, (number, member.path))
         limits.check_members(len(table))
         before = (name, manifest)
-    return table
+    return table, tuple(places)
+
+
+def _lent(name: str, manifest: Manifest, texts: dict[str, tuple[int, Place]]) -> tuple[Place, ...]:
+    if manifest.dictionary is None:
+        return ()
+    if manifest.dictionary != (size := min(MOST_DICTIONARY, sum(size for size, _ in texts.values()))):
+        raise _other(f"{name} has a dictionary of {manifest.dictionary} bytes, and its base a text of {size}")
+    return tuple(lent(texts, manifest.dictionary))
 
 
 def _taken(table: dict[str, tuple[ManifestMember, int]], count: int) -> tuple[frozenset[str], ...]:
@@ -94,6 +126,9 @@ def _other(what: str) -> ArchiveFormatError:
     return ArchiveFormatError(what, remedy=_REMEDY)
 
 
-def demand_chain(chain: Sequence[tuple[str, Manifest]], limits: Limits) -> None:
-    """Raise what `whole` raises for tables that do not belong together; the whole one is not made."""
-    _folded(chain, limits)
+def demand_chain(chain: Sequence[tuple[str, Manifest]], limits: Limits) -> tuple[Place, ...]:
+    """Raise what `whole` raises for tables that do not belong together; the whole one is not made.
+
+    Gives where the dictionary of the last of them lies.
+    """
+    return _folded(chain, limits)[1][-1]

@@ -1,7 +1,8 @@
 """zstd frames: made with a check that they decode, and cut from a stream without trusting what they say.
 
-A frame (RFC 8878) has a content size, a checksum and no dictionary; a reader knows the content size it must
-have before it looks. The only file that knows the `zstandard` package.
+A frame (RFC 8878) has a content size, a checksum and no name of a dictionary; a reader knows the content size
+it must have before it looks, and what is taken as said before the frame begins, if anything is. The only file
+that knows the `zstandard` package.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ CONTENT: Final = 8 * 2**20
 MAX_WINDOW: Final = 8 * 2**20
 
 _LEVEL = 3
+_LEVEL_OF_LITTLE = 12
+LITTLE: Final = 2**19
+"""Bytes of content up to which a frame is compressed as well as a few milliseconds allow."""
 _MAGIC = b"\x28\xb5\x2f\xfd"
 _LONGEST_HEADER = 14
 _MAX_BLOCK = 128 * 2**10
@@ -29,26 +33,45 @@ _SIZE_FIELDS = ((0, 0), (2, 256), (4, 0), (8, 0))
 class Codec(threading.local):
     """Compresses frames and decodes them again before they count; one state a thread."""
 
-    def __init__(self) -> None:
-        self._compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
-        self._decoder = _Decoder()
+    def __init__(self, dictionary: bytes | None = None) -> None:
+        """`dictionary`: what is taken as said before each frame."""
+        self._dictionary = _dictionary(dictionary)
+        self._compressors: dict[int, zstandard.ZstdCompressor] = {}
+        self._decoder = _Decoder(dictionary)
 
     def encode(self, content: bytes | bytearray) -> bytes:
         """One frame; `ArchiveFormatError` if it does not decode to its content."""
         try:
-            frame = self._compressor.compress(content)
+            frame = self._compressor(len(content)).compress(content)
             if self._decoder.decode(frame, len(content)) == content:
                 return frame
         except zstandard.ZstdError as error:
             raise ArchiveFormatError(f"a frame could not be written: {error}", remedy=_FAULTY) from error
         raise ArchiveFormatError("a frame does not decode to what went into it", remedy=_FAULTY)
 
+    def _compressor(self, size: int) -> zstandard.ZstdCompressor:
+        level = _LEVEL_OF_LITTLE if size <= LITTLE else _LEVEL
+        made = self._compressors.get(level)
+        if made is None:
+            made = zstandard.ZstdCompressor(level=level, write_checksum=True, dict_data=self._dictionary)
+            self._compressors[level] = made
+        return made
+
+
+def _dictionary(data: bytes | None) -> zstandard.ZstdCompressionDict | None:
+    """Of plain content, whatever it begins with."""
+    if data is None:
+        return None
+    return zstandard.ZstdCompressionDict(data, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+
 
 class _Decoder:
     """Decodes whole frames into one buffer, which the next frame overwrites."""
 
-    def __init__(self) -> None:
-        self._decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW)
+    def __init__(self, dictionary: bytes | None = None) -> None:
+        self._decompressor = zstandard.ZstdDecompressor(
+            dict_data=_dictionary(dictionary), max_window_size=MAX_WINDOW
+        )
         self._buffer = bytearray()
 
     def decode(self, frame: bytes, size: int) -> bytearray:
@@ -75,6 +98,10 @@ class FrameReader:
         self._decoder = _Decoder()
         self.sizes: list[int] = []
         """Bytes of each frame that was read or passed over."""
+
+    def use(self, dictionary: bytes) -> None:
+        """What is taken as said before each of the frames that follow."""
+        self._decoder = _Decoder(dictionary)
 
     def content_size(self) -> int:
         """The content size that the next frame claims; nothing is taken from the stream."""

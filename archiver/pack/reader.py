@@ -15,6 +15,7 @@ from archiver.errors import ArchiveFormatError, DigestMismatchError, LimitExceed
 from archiver.model.limits import MAX_MANIFEST, Limits
 from archiver.model.manifest import MANIFEST, Manifest, ManifestMember
 from archiver.pack import tar
+from archiver.pack.dictionary import is_small
 from archiver.pack.frames import CONTENT, FrameReader
 from archiver.pack.tree import Tree
 from archiver.progress import Progress, Silent
@@ -25,6 +26,10 @@ _PIECE = 2**18
 _AHEAD_FOR_MANIFEST = 2**16
 _LARGEST_FIRST = tar.BLOCK + MAX_MANIFEST
 _REMEDY = "restore an older checkpoint, or the bundle from a copy of the store"
+
+
+Lend = Callable[[Manifest], bytes]
+"""The dictionary of the bundle with this manifest, from the transcript that its bases hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +59,21 @@ def unpack(
     progress: Progress | None = None,
     only: Container[str] | None = None,
     sizes: Sequence[int] = (),
+    lend: Lend | None = None,
 ) -> Manifest:
     """Write the members that the bundle holds as new private files below the folder `into`.
 
     Of them those whose paths are in `only`, if that is given: what comes after the last of these is not read.
     Where all are written, the frames after the first must have these `sizes`, if any are given.
+    `lend` gives the dictionary of a bundle that has one, by its manifest.
     Errors: `ArchiveFormatError`, `DigestMismatchError`, `LimitExceededError`, `UnsupportedSchemaError`;
     `AlreadyExistsError`, `InputNotFoundError` and `StoreFullError` for what is wrong with `into`.
     Files written before an error stay: `into` is a folder that the caller throws away.
     """
     frames = FrameReader(source, _AHEAD)
     first = _first(frames, limits)
+    if first.manifest.dictionary is not None:
+        frames.use(_lent(first.manifest, lend))
     stream = _Stream(frames, first.manifest)
     _unpack_members(first, stream, into, only, progress or Silent())
     if only is None:
@@ -74,6 +83,19 @@ def unpack(
         if sizes and frames.sizes[1:] != list(sizes):
             raise ArchiveFormatError("the frames of the archive are not those of its record", remedy=_REMEDY)
     return first.manifest
+
+
+def _lent(manifest: Manifest, lend: Lend | None) -> bytes:
+    """The dictionary, of the length that the manifest demands."""
+    if not is_small((member.path, member.size) for member in manifest.members):
+        raise ArchiveFormatError("the archive has a dictionary and more than one frame", remedy=_REMEDY)
+    found = lend(manifest) if lend is not None else b""
+    if len(found) != manifest.dictionary:
+        raise ArchiveFormatError(
+            f"the archive needs a dictionary of {manifest.dictionary} bytes, and its bases have {len(found)}",
+            remedy=_REMEDY,
+        )
+    return found
 
 
 def unpack_parts(
@@ -90,6 +112,8 @@ def unpack_parts(
     `frames` are the bytes of the frames after the first, compressed; `open_at` opens the archive at an
     offset. Raises as `unpack` does: that what it read belongs to the archive is proved by the digests alone.
     """
+    if first.manifest.dictionary is not None:
+        raise ArchiveFormatError("the archive has a dictionary and more than one frame", remedy=_REMEDY)
     with _Jumping(open_at, accumulate(frames, initial=first.length), first.manifest) as jumping:
         _unpack_members(first, _Stream(jumping, first.manifest), into, only, progress or Silent())
 

@@ -26,7 +26,7 @@ from archiver.model.manifest import (
 )
 from archiver.model.member import Member
 from archiver.model.record import BundleRef
-from archiver.pack import tar
+from archiver.pack import dictionary, tar
 from archiver.pack.frames import CONTENT, Codec
 from archiver.progress import Progress, Silent
 from archiver.redacted import Redacted
@@ -61,6 +61,8 @@ class Base:
     """Numbers of all bundles that its members lie in or that lead to those, its own the last."""
     table: Mapping[str, Held]
     """All of its members by path, wherever they lie."""
+    text: bytes = b""
+    """What a bundle that is based on it is compressed behind (`dictionary.of`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,8 @@ class Packed:
     """Bytes of each frame after that of the manifest."""
     bases: tuple[int, ...] = ()
     """Numbers of the bundles that the other members lie in or that lead to those."""
+    text: bytes = b""
+    """What a bundle that is based on this one is compressed behind; empty unless asked for."""
 
     def ref(self, name: str, payload: Payload) -> BundleRef:
         """What the record says of the bundle `name` that holds this archive as `payload`."""
@@ -109,20 +113,24 @@ def pack(
     progress: Progress | None = None,
     base: Base | None = None,
     kept: Kept = Kept(),
+    lending: bool = False,
 ) -> Packed:
     """Write the members as frames, in order, through `write`; each has been decoded and compared before.
 
     Those that are in the table of `base` with the same path, size, digest and mode are not written, nor those
-    that are `kept` of it, none of which is among the members.
+    that are `kept` of it, none of which is among the members. `lending`: others may be based on this one.
     Errors: `LimitExceededError`, `InvalidNameError` (a path), `DigestMismatchError` (a member that changed),
     `InputNotFoundError` (one that cannot be read), and `TypeError` for what redaction did not make.
     """
     if not isinstance(members, Redacted):
         raise TypeError("only members that went through redaction can be packed")
     here = members.value if base is None else new(members.value, base.table)
-    manifest = _manifest(members.value, here, head, limits, base, kept)
+    before = base.text if base is not None and _may_have_dictionary(here) else b""
+    manifest = _manifest(members.value, here, head, limits, base, kept, before)
     with _Frames(write, threads) as frames:
         frames.put_alone(tar.manifest_entry(manifest.raw, head.mtime))
+        if before:
+            frames.use(before)
         for member in here:
             frames.put(tar.header(member.path, member.size, member.mode, head.mtime))
             _put_content(member, frames, progress or Silent())
@@ -130,7 +138,12 @@ def pack(
         frames.put(tar.END)
     chain = base.chain if base is not None else ()
     sizes = tuple(frames.sizes[1:])
-    return Packed(manifest, manifest.sha256, manifest.unpacked, sum(frames.sizes), sizes, chain)
+    text = dictionary.of(members.value) if lending and not any(map(dictionary.is_text, kept.paths)) else b""
+    return Packed(manifest, manifest.sha256, manifest.unpacked, sum(frames.sizes), sizes, chain, text)
+
+
+def _may_have_dictionary(here: tuple[Member, ...]) -> bool:
+    return bool(here) and dictionary.is_small((one.path, one.size) for one in here)
 
 
 def new(members: tuple[Member, ...], table: Mapping[str, Held]) -> tuple[Member, ...]:
@@ -145,6 +158,7 @@ def _manifest(
     limits: Limits,
     base: Base | None,
     kept: Kept,
+    before: bytes,
 ) -> Manifest:
     limits.check_members(len(members) + len(kept.paths))
     total = kept.size
@@ -157,6 +171,8 @@ def _manifest(
     try:
         if base is not None:
             fields |= _on(base, members, here, kept)
+        if before:
+            fields |= {"format": 3, "dictionary": len(before)}
         manifest = Manifest(**fields, members=table)
     except (ValidationError, _ClashError) as error:
         raise InvalidNameError(f"the members cannot be packed: {_reason(error)}") from error
@@ -276,6 +292,10 @@ class _Frames:
     def put_alone(self, content: bytes) -> None:
         """One frame of its own, whatever its size."""
         self._emit(self._codec.encode(content))
+
+    def use(self, dictionary: bytes) -> None:
+        """What is taken as said before each of the frames that follow."""
+        self._codec = Codec(dictionary)
 
     def put(self, data: bytes) -> None:
         """Bytes of the stream."""

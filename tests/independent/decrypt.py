@@ -151,12 +151,17 @@ if __name__ == "__main__":
     parser.add_argument("identity_file")
     parser.add_argument("file")
     parser.add_argument("--untar", metavar="FOLDER")
+    parser.add_argument("--text", metavar="FILE", help="the dictionary of an incremental bundle")
     parser.add_argument("--record", dest="kind", action="store_const", const="record")
     parser.add_argument("--note", dest="kind", action="store_const", const="note")
     options = parser.parse_args()
     plain = b"".join(decrypt(Path(options.file).read_bytes(), list(secrets(options.identity_file))))
     if options.untar:
-        frames = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(plain), read_across_frames=True)
+        text = Path(options.text).read_bytes() if options.text else b""
+        raw = zstandard.ZstdCompressionDict(text, dict_type=zstandard.DICT_TYPE_RAWCONTENT) if text else None
+        frames = zstandard.ZstdDecompressor(dict_data=raw).stream_reader(
+            io.BytesIO(plain), read_across_frames=True
+        )
         with tarfile.open(fileobj=frames, mode="r|") as tar:
             tar.extractall(options.untar, filter="data")
     else:

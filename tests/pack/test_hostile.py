@@ -401,8 +401,8 @@ def test_manifests_that_are_malformed(tmp_path: Path, raw: bytes) -> None:
 
 
 def test_a_newer_archive_names_the_version(tmp_path: Path) -> None:
-    raw = changed_manifest(lambda document: document.update(format=3, new="field"))
-    refused(archive_of([STREAM], raw), tmp_path / "into", UnsupportedSchemaError, "format 3")
+    raw = changed_manifest(lambda document: document.update(format=4, new="field"))
+    refused(archive_of([STREAM], raw), tmp_path / "into", UnsupportedSchemaError, "format 4")
 
 
 @pytest.mark.parametrize(

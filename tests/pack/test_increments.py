@@ -27,8 +27,11 @@ from archiver.pack import (
     Base,
     Held,
     Kept,
+    Whole,
     compressed,
     demand_chain,
+    end_of,
+    joined,
     pack,
     read_first,
     unpack,
@@ -64,6 +67,7 @@ class Line:
             threads=1,
             base=self.base,
             kept=self.kept(kept),
+            lending=True,
         )
         assert made.bases == (self.base.chain if self.base else ())
         self.bundles.append((name_of(seq), out.getvalue()))
@@ -71,7 +75,7 @@ class Line:
         chain = (*made.bases, seq)
         before = self.base.table if self.base else {}
         table = {path: before[path] for path in kept} | held(files)
-        self.base = Base(name_of(seq), made.manifest_sha256, chain, table)
+        self.base = Base(name_of(seq), made.manifest_sha256, chain, table, made.text)
         return made.manifest
 
     def kept(self, paths: frozenset[str]) -> Kept:
@@ -85,10 +89,24 @@ class Line:
         """What all of them together give."""
         into.mkdir()
         table = whole(self.named(), self.limits)
-        for (_, data), paths in zip(self.bundles, table.taken, strict=True):
-            unpack(io.BytesIO(data), into, limits=self.limits, only=paths)
+        for number, (paths, needed) in enumerate(zip(table.taken, table.needs(table.taken), strict=True)):
+            self.part(number, into, paths, table)
+            (aside := into.with_name(f"aside-{number}")).mkdir()
+            self.part(number, aside, needed, table)
         assert {member.path for member in table.manifest.members} == set(tree(into))
         return tree(into)
+
+    def part(self, number: int, into: Path, paths: frozenset[str], table: Whole) -> None:
+        """Members of one bundle, with its dictionary from those that were unpacked before."""
+
+        if not paths:
+            return
+
+        def lend(manifest: Manifest) -> bytes:
+            texts = [end_of(into.with_name(f"aside-{base}") / path) for base, path in table.lent[number]]
+            return joined(texts, manifest.dictionary or 0)
+
+        unpack(io.BytesIO(self.bundles[number][1]), into, limits=self.limits, only=paths, lend=lend)
 
 
 def held(files: dict[str, bytes]) -> dict[str, Held]:
@@ -100,7 +118,8 @@ def test_only_what_is_new_is_packed(tmp_path: Path) -> None:
     assert line.save(FILES).format == 1
     changed = {"checkpoint.json": b"{}", "transcript/0001.jsonl": FILES["transcript/0001.jsonl"], "new": b"1"}
     manifest = line.save(changed)
-    assert manifest.format == 2
+    assert manifest.format == 3
+    assert manifest.dictionary == len(FILES["transcript/0001.jsonl"]) + len(FILES["checkpoint.json"])
     assert [member.path for member in manifest.members] == ["checkpoint.json", "new"]
     assert manifest.dropped == ("empty",)
     assert manifest.base == BaseRef(bundle=name_of(1), sha256=line.manifests[0].sha256)
@@ -157,8 +176,10 @@ def test_another_mode_is_new() -> None:
     assert [member.path for member in line.save(FILES).members] == ["empty"]
 
 
-PATHS = st.sampled_from(["a", "b", "c/d", "c/e", "checkpoint.json", "transcript/0001.jsonl"])
-TABLES = st.dictionaries(PATHS, st.binary(max_size=40), max_size=6)
+PATHS = st.sampled_from(
+    ["a", "c/d", "checkpoint.json", *(f"transcript/000{number}.jsonl" for number in range(4))]
+)
+TABLES = st.dictionaries(PATHS, st.binary(max_size=3) | st.binary(max_size=40), max_size=7)
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,0 +1,178 @@
+"""One bundle of which not everything lies in one place, or is wanted."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Collection, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from archiver import audit, pack
+from archiver.bundles import presence
+from archiver.bundles.alone import Fetched, alone, note
+from archiver.bundles.part import Part
+from archiver.errors import DamagedError, ObjectNotFoundError
+from archiver.model.manifest import Manifest
+from archiver.model.record import Record
+from archiver.parallel import in_order
+from archiver.progress import Progress
+from archiver.store import Remote
+
+if TYPE_CHECKING:
+    from archiver.setup import Setup
+
+FOLDER_WORKERS = 2
+"""Bases that are read at the same time from a folder."""
+MOST_WORKERS = 8
+"""The same from any store: each has a frame in memory, and its copy on disk."""
+
+T = TypeVar("T")
+Choose = Callable[["Manifest"], Collection[str]]
+"""Which members of a table are wanted, by path."""
+_Wanted = tuple[frozenset[str], ...]
+"""For each bundle of a chain the paths that are taken from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What is taken of one bundle: members that are wanted, and texts that others cannot be read without."""
+
+    number: int
+    part: Part
+    wanted: frozenset[str]
+    needed: frozenset[str]
+
+
+class Gathering:
+    """The bundle with its bases: what is wanted of each of them, and what is needed to read that."""
+
+    def __init__(
+        self, record: Record, bases: tuple[Record, ...], setup: Setup, into: Path, progress: Progress
+    ) -> None:
+        self._record, self._bases = record, bases
+        self._setup, self._into, self._progress = setup, into, progress
+        store = setup.store
+        self._workers = min(store.parallel, MOST_WORKERS) if isinstance(store, Remote) else FOLDER_WORKERS
+        self._parts: list[Part] = []
+        self._whole: pack.Whole | None = None
+        self._texts: dict[pack.Place, bytes] = {}
+        """The ends of texts that dictionaries are made of."""
+        self._aside = into.with_name(f"{into.name}-texts")
+
+    def all(self) -> Fetched:
+        """Everything: the bundle itself is compared as a whole, of its bases what its table takes."""
+        try:
+            own = alone(self._record, self._setup, self._into, self._progress, self._lend)
+            whole = self._whole
+            if whole is None:  # it has no dictionary, so nobody has asked for its bases
+                whole = self._read_bases(own.manifest, own.opened_by)
+            return Fetched(whole.manifest, own.opened_by, own.break_glass)
+        finally:
+            self._end()
+
+    def chosen(self, choose: Choose, then: Sequence[Choose]) -> Fetched:
+        """What `choose` picks, and then what each of `then` picks."""
+        try:
+            self._open((*self._bases, self._record))
+            named = [(part.bundle.name, part.manifest) for part in self._parts]
+            whole = self._whole = pack.whole(named, self._setup.settings.limits)
+            self._note(set())
+            had: frozenset[str] = frozenset()
+            for one in (choose, *then):
+                picked = frozenset(one(whole.manifest)) - had
+                self._unpack(whole, tuple(paths & picked for paths in whole.taken))
+                had |= picked
+            by = self._parts[-1].opened_by
+            return Fetched(whole.manifest, by, audit.is_break_glass(self._setup, by))
+        finally:
+            self._end()
+
+    def _lend(self, manifest: Manifest, opened_by: str) -> bytes:
+        """The dictionary of the bundle itself, for which all that it takes of its bases is unpacked first."""
+        whole = self._read_bases(manifest, opened_by)
+        return self._dictionary(whole, len(self._bases), manifest)
+
+    def _read_bases(self, manifest: Manifest, opened_by: str) -> pack.Whole:
+        self._open(self._bases)
+        named = [(part.bundle.name, part.manifest) for part in self._parts]
+        named.append((presence.bundle_of(self._record).name, manifest))
+        whole = self._whole = pack.whole(named, self._setup.settings.limits)
+        self._note({opened_by})
+        self._unpack(whole, whole.taken)
+        return whole
+
+    def _open(self, records: Sequence[Record]) -> None:
+        with closing(in_order(self._part, records, workers=self._workers)) as found:
+            self._parts.extend(found)
+
+    def _part(self, record: Record) -> Part:
+        return self._translated(record, lambda: Part(record, self._setup, self._into))
+
+    def _note(self, told: set[str]) -> None:
+        """Write down which identities open it, but for those that are `told` already."""
+        for part in reversed(self._parts):
+            if part.opened_by not in told:
+                told.add(part.opened_by)
+                note(self._setup, part.record, part.opened_by)
+
+    def _unpack(self, whole: pack.Whole, wanted: _Wanted) -> None:
+        """Take what is wanted out of each, and what those that have a dictionary need; these in order."""
+        needed = whole.needs(wanted)
+        work = [
+            _Work(number, part, paths, needed[number])
+            for number, (part, paths) in enumerate(zip(self._parts, wanted, strict=False))
+            if paths or needed[number]
+        ]
+        self._progress.stage("fetch", sum(one.part.size(one.wanted) for one in work))
+        plain = [one for one in work if one.part.manifest.dictionary is None]
+        with closing(in_order(self._take, plain, workers=self._workers)) as taken:
+            for size in taken:
+                self._progress.advance(size)
+        for one in work:
+            if one.part.manifest.dictionary is not None:
+                self._progress.advance(self._take(one, whole))
+                self._forget(whole, one.number)
+
+    def _forget(self, whole: pack.Whole, number: int) -> None:
+        """The texts that no later bundle needs; a chain may have many times the memory of a dictionary."""
+        later = set(chain.from_iterable(whole.lent[number + 1 :]))
+        self._texts = {place: text for place, text in self._texts.items() if place in later}
+
+    def _take(self, work: _Work, whole: pack.Whole | None = None) -> int:
+        part = work.part
+        lend = None
+        if whole is not None:
+            before = self._dictionary(whole, work.number, part.manifest)
+            lend = lambda _: before  # noqa: E731
+        aside = self._aside / str(work.number)
+        texts = {path for path in work.needed if (work.number, path) not in self._texts}
+        if work.wanted:
+            self._translated(part.record, lambda: part.unpack(work.wanted, self._into, lend))
+        if more := texts - work.wanted:
+            aside.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._translated(part.record, lambda: part.unpack(more, aside, lend))
+        for path in texts:
+            folder = self._into if path in work.wanted else aside
+            self._texts[work.number, path] = pack.end_of(folder / path)
+        return part.size(work.wanted)
+
+    def _dictionary(self, whole: pack.Whole, number: int, manifest: Manifest) -> bytes:
+        texts = (self._texts[place] for place in whole.lent[number])
+        return pack.joined(texts, manifest.dictionary or 0)
+
+    def _translated(self, record: Record, work: Callable[[], T]) -> T:
+        """What goes wrong with a base is said to be of the checkpoint that needs it."""
+        try:
+            return work()
+        except ObjectNotFoundError as error:
+            raise presence.needed(presence.gone(record, self._setup), record, self._record) from error
+        except DamagedError as error:
+            raise presence.needed(error, record, self._record) from error.__cause__
+
+    def _end(self) -> None:
+        for part in self._parts:
+            part.close()
+        shutil.rmtree(self._aside, ignore_errors=True)
