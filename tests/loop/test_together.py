@@ -27,7 +27,7 @@ from loop.together import PASSWORDS, Held, World, restored, secrets_in
 
 _PLACE = re.compile(r"(transcript|full|workspace/tree)/[0-9]{4}\.jsonl line [0-9]+")
 _SHOWN = re.compile(r"\[REDACTED:[^]]*\]")
-_FAILING = ("archiver.archive.last_scan", "archiver.archive.seal", "archiver.reducing.fitted")
+_FAILING = ("archiver.preparing.last_scan", "archiver.preparing.seal", "archiver.reducing.fitted")
 
 
 @pytest.fixture(autouse=True)

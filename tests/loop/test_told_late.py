@@ -103,7 +103,7 @@ def _fails(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("where", ["archiver.archive.last_scan", "archiver.archive.seal"])
+@pytest.mark.parametrize("where", ["archiver.preparing.last_scan", "archiver.preparing.seal"])
 def test_a_save_that_is_interrupted_has_nothing_forgotten(
     working: Working, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: str, where: str
 ) -> None:

@@ -217,7 +217,7 @@ def test_a_save_that_fails_leaves_nothing_wrong_behind(
     working.save()
     rewritten(working.folder)
     with monkeypatch.context() as patch:
-        patch.setattr("archiver.archive.seal", _fails)
+        patch.setattr("archiver.preparing.seal", _fails)
         with pytest.raises(RuntimeError):
             working.save()
     working.save()
@@ -394,7 +394,7 @@ def _play(setup: Setup, place: Path, edits: list[tuple[str, int, int]]) -> None:
             assert working.deliver()
         elif what == "fail":
             with pytest.MonkeyPatch.context() as patch, pytest.raises(RuntimeError):
-                patch.setattr("archiver.archive.seal", _fails)
+                patch.setattr("archiver.preparing.seal", _fails)
                 working.save()
         elif what in ("save", "wait"):
             working.save(deliver=what == "save")
