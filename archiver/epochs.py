@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
@@ -23,6 +23,9 @@ LONGEST: Final = timedelta(days=1)
 """From the first bundle of an epoch to the last: what is promised of one is promised of all."""
 LARGEST: Final = 0.6
 """The part of all bytes from which on an increment does not pay."""
+
+_TEXTS: Final = 4
+"""The newest of those that wait for the store keep their texts; what is based on another goes without."""
 
 Reason = Literal["unacknowledged", "count", "age", "rules", "recipients", "end", "size"]
 """Why a bundle is full. `unacknowledged`: nothing is known to be in the store that it could be based on."""
@@ -106,6 +109,9 @@ class Epochs:
                 return  # it has the class of the outcome, which may be shorter than that of what comes after
         self._counts[made.epoch] += 1
         self._waiting[seq] = made
+        for number in sorted(self._waiting)[:-_TEXTS]:
+            old = self._waiting[number]
+            old.packed = replace(old.packed, text=b"")
 
     def acknowledged(self, seq: int, name: str) -> None:
         """The store has the record of that number, which commits its bundle under this name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -248,3 +249,17 @@ def test_what_is_kept_of_a_base_without_a_look_counts_as_old() -> None:
     assert not pays([member("new", 100)], {})
     assert not pays([member("new", 100)], {}, 66)
     assert pays([member("new", 100)], {}, 67)
+
+
+def test_a_base_brings_its_text_but_not_every_one_that_waits() -> None:
+    epochs = Epochs(200)
+    for seq in range(1, 11):
+        made = replace(packed(seq, "unacknowledged", {"a": 100}), text=b"text of %d" % seq)
+        epochs.sealed(seq, made, Marks(), TERMS, NOW, "unacknowledged")
+    found = []
+    for seq in range(1, 11):
+        epochs.acknowledged(seq, name_of(seq))
+        based = epochs.choose(TERMS, "running", NOW)
+        assert isinstance(based, Based)
+        found.append(based.base.text)
+    assert found == [b""] * 6 + [b"text of 7", b"text of 8", b"text of 9", b"text of 10"]
