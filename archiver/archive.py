@@ -34,7 +34,8 @@ from archiver.errors import (
 )
 from archiver.model import Record, Transcript
 from archiver.position import Position
-from archiver.preparing import Archived, Options, Prepared, Source, prepare
+from archiver.prepared import Archived, Options, Prepared, Source
+from archiver.preparing import prepare
 from archiver.progress import Progress, Silent
 from archiver.redact import new_key
 from archiver.rows import looks_like_rows, read_rows
