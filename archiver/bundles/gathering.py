@@ -157,6 +157,8 @@ class Gathering:
         for path in texts:
             folder = self._into if path in work.wanted else aside
             self._texts[work.number, path] = pack.end_of(folder / path)
+        if more:
+            shutil.rmtree(aside)  # what is picked later may need it again
         return part.size(work.wanted)
 
     def _dictionary(self, whole: pack.Whole, number: int, manifest: Manifest) -> bytes:
