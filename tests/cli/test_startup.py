@@ -97,7 +97,11 @@ main()
 )
 def test_signals_end_it_tidily(number: signal.Signals, code: int, home: Path) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", SLEEPER], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", SLEEPER],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # noqa: PLW1509 - `nohup make test` ignores one
     ) as running:
         assert running.stdout is not None
         assert running.stderr is not None
