@@ -20,7 +20,7 @@ MAX_WINDOW: Final = 8 * 2**20
 
 _LEVEL = 3
 _LEVEL_OF_LITTLE = 12
-LITTLE: Final = 2**19
+LITTLE: Final = 2**20
 """Bytes of content up to which a frame is compressed as well as a few milliseconds allow."""
 _MAGIC = b"\x28\xb5\x2f\xfd"
 _LONGEST_HEADER = 14
