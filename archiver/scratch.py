@@ -103,6 +103,14 @@ class Tape:
             raise _failed(self.path.parent, error) from error
         self.size += len(data)
 
+    def read(self, at: int, count: int) -> bytes:
+        """So many bytes of what was written, from `at` on."""
+        self.flush()
+        try:
+            return os.pread(self._file.fileno(), count, at)
+        except OSError as error:
+            raise _failed(self.path.parent, error) from error
+
     def flush(self) -> None:
         """Have all of it seen by who opens the file."""
         try:

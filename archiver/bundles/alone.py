@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from archiver import age, audit, pack
 from archiver.bundles import presence
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from archiver.model.manifest import Manifest
     from archiver.setup import Setup
 
+_UNPACK: Final = "open and unpack"
 Lend = Callable[["Manifest", str], bytes]
 """The dictionary of a bundle that has this manifest, and was opened by that identity (its fingerprint)."""
 
@@ -61,10 +62,15 @@ def _unpacked(
     """Nothing of a bundle appears before it is written down who opened it."""
     opened.demand_context(record.run, record.task, "bundle")
     loud = note(setup, record, opened.opened_by)
-    limits, sizes = setup.settings.limits, presence.bundle_of(record).frames
+    limits, bundle = setup.settings.limits, presence.bundle_of(record)
     by = opened.opened_by
-    lending = None if lend is None else lambda manifest: lend(manifest, by)
-    manifest = pack.unpack(opened, into, limits=limits, progress=progress, sizes=sizes, lend=lending)
+
+    def lent(manifest: Manifest) -> bytes:
+        found = lend(manifest, by) if lend is not None else b""
+        progress.stage(_UNPACK, bundle.unpacked)  # to fetch its bases was a stage of its own
+        return found
+
+    manifest = pack.unpack(opened, into, limits=limits, progress=progress, sizes=bundle.frames, lend=lent)
     return Fetched(manifest, by, loud)
 
 
@@ -83,7 +89,7 @@ def _by_copy(
     try:
         fetch_whole(record, store, copy)
         with copy.open("rb") as source:
-            progress.stage("open and unpack", bundle.unpacked)
+            progress.stage(_UNPACK, bundle.unpacked)
             own = presence.identities(record, setup)
             with age.unseal(own, source, name=bundle.name, digest=False) as opened:
                 return _unpacked(opened, record, setup, into, progress, lend)
@@ -101,7 +107,7 @@ def _in_place(
     lend: Lend | None,
 ) -> Fetched:
     """Read a folder's file twice, and hash it both times: it could be written to between the two."""
-    progress.stage("open and unpack", bundle.unpacked)
+    progress.stage(_UNPACK, bundle.unpacked)
     with store.open(bundle.name) as source:
         demand_payload(record, bundle, age.payload_digest(source))
     with (

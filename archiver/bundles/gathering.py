@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
 from archiver import audit, pack
 from archiver.bundles import presence
 from archiver.bundles.alone import Fetched, alone, note
 from archiver.bundles.part import Part
+from archiver.bundles.texts import Texts
 from archiver.errors import DamagedError, ObjectNotFoundError
 from archiver.model.manifest import Manifest
 from archiver.model.record import Record
 from archiver.parallel import in_order
 from archiver.progress import Progress
+from archiver.scratch import Scratch
 from archiver.store import Remote
 
 if TYPE_CHECKING:
@@ -45,6 +46,11 @@ class _Work:
     wanted: frozenset[str]
     needed: frozenset[str]
 
+    @property
+    def is_any(self) -> bool:
+        """Whether it has to be read."""
+        return bool(self.wanted or self.needed)
+
 
 class Gathering:
     """The bundle with its bases: what is wanted of each of them, and what is needed to read that."""
@@ -58,37 +64,40 @@ class Gathering:
         self._workers = min(store.parallel, MOST_WORKERS) if isinstance(store, Remote) else FOLDER_WORKERS
         self._parts: list[Part] = []
         self._whole: pack.Whole | None = None
-        self._texts: dict[pack.Place, bytes] = {}
-        """The ends of texts that dictionaries are made of."""
-        self._aside = into.with_name(f"{into.name}-texts")
+        self._texts = Texts(into.parent)
+
+    def __enter__(self) -> Gathering:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for part in self._parts:
+            part.close()
+        self._texts.__exit__(kind, error, trace)
 
     def all(self) -> Fetched:
         """Everything: the bundle itself is compared as a whole, of its bases what its table takes."""
-        try:
-            own = alone(self._record, self._setup, self._into, self._progress, self._lend)
-            whole = self._whole
-            if whole is None:  # it has no dictionary, so nobody has asked for its bases
-                whole = self._read_bases(own.manifest, own.opened_by)
-            return Fetched(whole.manifest, own.opened_by, own.break_glass)
-        finally:
-            self._end()
+        own = alone(self._record, self._setup, self._into, self._progress, self._lend)
+        whole = self._whole
+        if whole is None:  # it has no dictionary, so nobody has asked for its bases
+            whole = self._read_bases(own.manifest, own.opened_by)
+        return Fetched(whole.manifest, own.opened_by, own.break_glass)
 
     def chosen(self, choose: Choose, then: Sequence[Choose]) -> Fetched:
         """What `choose` picks, and then what each of `then` picks."""
-        try:
-            self._open((*self._bases, self._record))
-            named = [(part.bundle.name, part.manifest) for part in self._parts]
-            whole = self._whole = pack.whole(named, self._setup.settings.limits)
-            self._note(set())
-            had: frozenset[str] = frozenset()
-            for one in (choose, *then):
-                picked = frozenset(one(whole.manifest)) - had
-                self._unpack(whole, tuple(paths & picked for paths in whole.taken))
-                had |= picked
-            by = self._parts[-1].opened_by
-            return Fetched(whole.manifest, by, audit.is_break_glass(self._setup, by))
-        finally:
-            self._end()
+        self._open((*self._bases, self._record))
+        named = [(part.bundle.name, part.manifest) for part in self._parts]
+        whole = pack.whole(named, self._setup.settings.limits)
+        self._note(set())
+        had: frozenset[str] = frozenset()
+        for one in (choose, *then):
+            picked = frozenset(one(whole.manifest)) - had
+            wanted = tuple(paths & picked for paths in whole.taken)
+            self._unpack(whole, wanted, {number for number, paths in enumerate(wanted) if paths})
+            had |= picked
+        by = self._parts[-1].opened_by
+        return Fetched(whole.manifest, by, audit.is_break_glass(self._setup, by))
 
     def _lend(self, manifest: Manifest, opened_by: str) -> bytes:
         """The dictionary of the bundle itself, for which all that it takes of its bases is unpacked first."""
@@ -101,7 +110,9 @@ class Gathering:
         named.append((presence.bundle_of(self._record).name, manifest))
         whole = self._whole = pack.whole(named, self._setup.settings.limits)
         self._note({opened_by})
-        self._unpack(whole, whole.taken)
+        # the bundle itself is read whatever it holds
+        read = {number for number, paths in enumerate(whole.taken) if paths} | {len(self._bases)}
+        self._unpack(whole, whole.taken, read)
         return whole
 
     def _open(self, records: Sequence[Record]) -> None:
@@ -118,52 +129,38 @@ class Gathering:
                 told.add(part.opened_by)
                 note(self._setup, part.record, part.opened_by)
 
-    def _unpack(self, whole: pack.Whole, wanted: _Wanted) -> None:
-        """Take what is wanted out of each, and what those that have a dictionary need; these in order."""
-        needed = whole.needs(wanted)
+    def _unpack(self, whole: pack.Whole, wanted: _Wanted, read: Collection[int]) -> None:
+        """Take what is wanted out of each, and what those that are `read` need; behind a text in order."""
         work = [
-            _Work(number, part, paths, needed[number])
-            for number, (part, paths) in enumerate(zip(self._parts, wanted, strict=False))
-            if paths or needed[number]
+            _Work(number, part, paths, frozenset(path for path in texts if (number, path) not in self._texts))
+            for number, (part, paths, texts) in enumerate(
+                zip(self._parts, wanted, whole.needs(read), strict=False)
+            )
         ]
         self._progress.stage("fetch", sum(one.part.size(one.wanted) for one in work))
-        plain = [one for one in work if one.part.manifest.dictionary is None]
+        plain = [one for one in work if one.is_any and one.part.manifest.dictionary is None]
         with closing(in_order(self._take, plain, workers=self._workers)) as taken:
             for size in taken:
                 self._progress.advance(size)
         for one in work:
-            if one.part.manifest.dictionary is not None:
-                self._progress.advance(self._take(one, whole))
-                self._forget(whole, one.number)
+            if one.is_any and one.part.manifest.dictionary is not None:
+                before = self._dictionary(whole, one.number, one.part.manifest)
+                self._progress.advance(self._take(one, before))
 
-    def _forget(self, whole: pack.Whole, number: int) -> None:
-        """The texts that no later bundle needs; a chain may have many times the memory of a dictionary."""
-        later = set(chain.from_iterable(whole.lent[number + 1 :]))
-        self._texts = {place: text for place, text in self._texts.items() if place in later}
-
-    def _take(self, work: _Work, whole: pack.Whole | None = None) -> int:
+    def _take(self, work: _Work, before: bytes = b"") -> int:
+        """`before`: its dictionary. Gives the bytes of what is wanted."""
         part = work.part
-        lend = None
-        if whole is not None:
-            before = self._dictionary(whole, work.number, part.manifest)
-            lend = lambda _: before  # noqa: E731
-        aside = self._aside / str(work.number)
-        texts = {path for path in work.needed if (work.number, path) not in self._texts}
         if work.wanted:
-            self._translated(part.record, lambda: part.unpack(work.wanted, self._into, lend))
-        if more := texts - work.wanted:
-            aside.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._translated(part.record, lambda: part.unpack(more, aside, lend))
-        for path in texts:
-            folder = self._into if path in work.wanted else aside
-            self._texts[work.number, path] = pack.end_of(folder / path)
-        if more:
-            shutil.rmtree(aside)  # what is picked later may need it again
+            self._translated(part.record, lambda: part.unpack(work.wanted, self._into, lambda _: before))
+            self._texts.take(work.number, work.needed & work.wanted, self._into)
+        if aside := work.needed - work.wanted:
+            with Scratch(self._into.parent) as scratch:
+                self._translated(part.record, lambda: part.unpack(aside, scratch.path, lambda _: before))
+                self._texts.take(work.number, aside, scratch.path)
         return part.size(work.wanted)
 
     def _dictionary(self, whole: pack.Whole, number: int, manifest: Manifest) -> bytes:
-        texts = (self._texts[place] for place in whole.lent[number])
-        return pack.joined(texts, manifest.dictionary or 0)
+        return self._texts.dictionary(whole.lent[number], manifest.dictionary or 0)
 
     def _translated(self, record: Record, work: Callable[[], T]) -> T:
         """What goes wrong with a base is said to be of the checkpoint that needs it."""
@@ -173,8 +170,3 @@ class Gathering:
             raise presence.needed(presence.gone(record, self._setup), record, self._record) from error
         except DamagedError as error:
             raise presence.needed(error, record, self._record) from error.__cause__
-
-    def _end(self) -> None:
-        for part in self._parts:
-            part.close()
-        shutil.rmtree(self._aside, ignore_errors=True)

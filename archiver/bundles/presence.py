@@ -34,14 +34,14 @@ def bases_of(record: Record, known: Iterable[Record]) -> tuple[Record, ...]:
         return ()
     by_number = {one.seq: one for one in known if one.run == record.run}
     found: list[Record] = []
-    for seq in numbers:
+    for place, seq in enumerate(numbers):
         base = by_number.get(seq)
         if base is None or base.bundle is None:
             what = "is not there" if base is None else f"is a {base.kind} and has no bundle"
             raise RecordError(
                 f"checkpoint {record.seq} of run {record.run} is based on record {seq}, and that {what}"
             )
-        if base.bundle.bases != tuple(one.seq for one in found):
+        if base.bundle.bases != numbers[:place]:
             raise RecordError(
                 f"checkpoint {record.seq} of run {record.run} is based on checkpoint {seq}, and not on what "
                 "that one is based on"

@@ -9,11 +9,11 @@ from types import TracebackType
 
 from archiver import pack
 from archiver.bundles import presence
+from archiver.bundles.texts import Texts
 from archiver.errors import ArchiverError, DamagedError, NoSuchRunError
 from archiver.model.limits import Limits
 from archiver.model.manifest import Manifest
 from archiver.model.record import Record
-from archiver.scratch import Scratch
 
 
 class Standing:
@@ -24,9 +24,11 @@ class Standing:
         self._limits = limits
         self._wrong: dict[int, ArchiverError] = {}
         self._manifests: dict[int, Manifest] = {}
-        self._scratch = Scratch()
-        self._texts: dict[tuple[int, str], Path] = {}
-        """Files with the ends of texts, by number and path."""
+        self._refused: ArchiverError | None = None
+        """What was said last where a bundle wanted the text of a base that is not as it should be."""
+        self._fits: int | None = None
+        """The number of the bundle whose table was compared last with those of its bases."""
+        self._texts = Texts()
         self._until: dict[int, int] = {}
         """For each base the last number that needs it."""
         for record in records:
@@ -34,13 +36,12 @@ class Standing:
                 self._until[base] = record.seq
 
     def __enter__(self) -> Standing:
-        self._scratch.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._scratch.__exit__(kind, error, trace)
+        self._texts.__exit__(kind, error, trace)
 
     def found(
         self, record: Record, error: ArchiverError | None, manifest: Manifest | None = None
@@ -52,22 +53,20 @@ class Standing:
         if error is None:
             error = wrong = self._based(record, manifest)
         else:
-            wrong = None
+            wrong = error if error is self._refused else None
         if error is not None:
-            self._wrong[record.seq] = error
+            self._wrong[record.seq] = error.with_traceback(None)
         if manifest is not None and record.seq in self._until:
             self._manifests[record.seq] = manifest
         self._manifests = {seq: one for seq, one in self._manifests.items() if self._until[seq] > record.seq}
+        self._texts.keep_only(self._manifests)
         return wrong
 
     def take(self, record: Record, manifest: Manifest, folder: Path) -> None:
         """Keep of the unpacked bundle what the dictionaries of others are made of."""
         if record.seq in self._until:
-            for member in manifest.members:
-                if pack.is_text(member.path):
-                    kept = self._scratch.path / f"{record.seq}-{len(self._texts)}"
-                    kept.write_bytes(pack.end_of(folder / member.path))
-                    self._texts[record.seq, member.path] = kept
+            paths = (member.path for member in manifest.members if pack.is_text(member.path))
+            self._texts.take(record.seq, paths, folder)
 
     def lender(self, record: Record) -> Callable[[Manifest, str], bytes]:
         """What gives the bundle of this record its dictionary; raises what is wrong with a base."""
@@ -77,11 +76,12 @@ class Standing:
             for base in bases:
                 error = self._wrong.get(base.seq)
                 if error is not None:
-                    raise _for(error, base, record)
-            chain = self._chain(bases, record, manifest)
-            places = pack.demand_chain(chain, self._limits)
-            texts = (self._texts[bases[number].seq, path].read_bytes() for number, path in places)
-            return pack.joined(texts, manifest.dictionary or 0)
+                    self._refused = _for(error, base, record)
+                    raise self._refused
+            places = pack.demand_chain(self._chain(bases, record, manifest), self._limits)
+            self._fits = record.seq
+            texts = ((bases[number].seq, path) for number, path in places)
+            return self._texts.dictionary(texts, manifest.dictionary or 0)
 
         return lend
 
@@ -92,7 +92,9 @@ class Standing:
                 error = self._wrong.get(base.seq)
                 if error is not None:
                     return _for(error, base, record)
-            if manifest is not None and bases and all(base.seq in self._manifests for base in bases):
+            if manifest is None or not bases or self._fits == record.seq:
+                return None
+            if all(base.seq in self._manifests for base in bases):
                 pack.demand_chain(self._chain(bases, record, manifest), self._limits)
         except ArchiverError as error:
             return error.with_traceback(None)

@@ -58,8 +58,7 @@ def unpack(
     """
     bases = presence.bases_of(record, known)
     into.mkdir(mode=0o700)
-    if choose is not None:
-        return Gathering(record, bases, setup, into, progress).chosen(choose, then)
-    if bases:
-        return Gathering(record, bases, setup, into, progress).all()
-    return alone(record, setup, into, progress)
+    if choose is None and not bases:
+        return alone(record, setup, into, progress)
+    with Gathering(record, bases, setup, into, progress) as gathering:
+        return gathering.all() if choose is None else gathering.chosen(choose, then)

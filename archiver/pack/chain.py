@@ -7,7 +7,7 @@ dictionary(bundle)  = the end of the texts in table(its base)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -36,11 +36,11 @@ class Whole:
     lent: tuple[tuple[Place, ...], ...]
     """For each bundle where its dictionary lies, in order; empty for one that has none."""
 
-    def needs(self, wanted: Sequence[frozenset[str]]) -> tuple[frozenset[str], ...]:
-        """For each bundle the texts in it without which the `wanted` members of all cannot be read."""
+    def needs(self, read: Collection[int]) -> tuple[frozenset[str], ...]:
+        """For each bundle the texts in it without which those that are `read`, by number, cannot be."""
         found: list[set[str]] = [set() for _ in self.lent]
         for number in range(len(self.lent) - 1, -1, -1):
-            if found[number] or (number < len(wanted) and wanted[number]):
+            if found[number] or number in read:
                 for place, path in self.lent[number]:
                     found[place].add(path)
         return tuple(map(frozenset, found))
@@ -52,7 +52,7 @@ def whole(chain: Sequence[tuple[str, Manifest]], limits: Limits) -> Whole:
     Raises `ArchiveFormatError` or `DigestMismatchError` where they do not belong together, and
     `LimitExceededError`, before more is held than the limits allow.
     """
-    table, places = _folded(chain, limits)
+    table, places = _folded(chain, limits, range(len(chain)))
     name, last = chain[-1]
     try:
         fields = last.model_dump(exclude={"members", "dropped", "dictionary"})
@@ -66,9 +66,12 @@ def whole(chain: Sequence[tuple[str, Manifest]], limits: Limits) -> Whole:
 
 
 def _folded(
-    chain: Sequence[tuple[str, Manifest]], limits: Limits
+    chain: Sequence[tuple[str, Manifest]], limits: Limits, asked: range
 ) -> tuple[dict[str, tuple[ManifestMember, int]], tuple[tuple[Place, ...], ...]]:
-    """Each member by its path, with the place of the bundle that it lies in; and where dictionaries lie."""
+    """Each member by its path, with the place of the bundle that it lies in.
+
+    And where the dictionaries lie of those bundles that are `asked` about.
+    """
     if len(chain) > MAX_CHAIN:
         raise LimitExceededError(
             f"{chain[-1][0]} ends a chain of {len(chain)} bundles, the limit is {MAX_CHAIN}", remedy=_REMEDY
@@ -79,7 +82,8 @@ def _folded(
     before: tuple[str, Manifest] | None = None
     for number, (name, manifest) in enumerate(chain):
         _demand_base(name, manifest, before)
-        places.append(_lent(name, manifest, texts))
+        if number in asked:
+            places.append(_lent(name, manifest, texts))
         for path in manifest.dropped:
             if table.pop(path, None) is None:
                 raise _other(f"{name} drops {path!r:.200}, which its base does not have")
@@ -129,6 +133,6 @@ def _other(what: str) -> ArchiveFormatError:
 def demand_chain(chain: Sequence[tuple[str, Manifest]], limits: Limits) -> tuple[Place, ...]:
     """Raise what `whole` raises for tables that do not belong together; the whole one is not made.
 
-    Gives where the dictionary of the last of them lies.
+    All but the last were demanded before. Gives where the dictionary of the last lies.
     """
-    return _folded(chain, limits)[1][-1]
+    return _folded(chain, limits, range(len(chain) - 1, len(chain)))[1][-1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,22 @@ def test_a_base_that_is_gone_is_named_and_so_is_what_is_whole(
         assert "--at 1" in (caught.value.remedy or "")
     assert states(setup) == ["ok", "BundleMissingError", "BundleMissingError", "BundleMissingError"]
     assert restore(RUN, setup, into=tmp_path / "older", previous=True).checkpoint.note == grown.made[1].note
+
+
+def test_what_needs_a_base_that_has_expired_has_expired(grown: Growing, setup: Setup) -> None:
+    path_of(setup, records(setup)[1]).unlink()
+    now = datetime.now(UTC) + timedelta(days=300)
+    for deep in (False, True):
+        found = [one for one in verify(setup, RUN, deep=deep, now=now) if one.object.startswith("bundles/")]
+        assert [(one.state, one.error) for one in found] == [("ok", None), *[("expired", None)] * 3]
+        assert "checkpoint 4 of run r needs checkpoint 2" in found[3].note
+
+
+def test_to_look_whether_bundles_are_there_takes_no_room_on_disk(
+    grown: Growing, setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "not there"))
+    assert states(setup) == ["ok"] * 4
 
 
 def test_a_base_that_was_changed_is_found(grown: Growing, setup: Setup, tmp_path: Path) -> None:

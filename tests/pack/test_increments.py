@@ -89,7 +89,8 @@ class Line:
         """What all of them together give."""
         into.mkdir()
         table = whole(self.named(), self.limits)
-        for number, (paths, needed) in enumerate(zip(table.taken, table.needs(table.taken), strict=True)):
+        read = [number for number, paths in enumerate(table.taken) if paths]
+        for number, (paths, needed) in enumerate(zip(table.taken, table.needs(read), strict=True)):
             self.part(number, into, paths, table)
             (aside := into.with_name(f"aside-{number}")).mkdir()
             self.part(number, aside, needed, table)
