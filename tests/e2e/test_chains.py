@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,12 +17,14 @@ from hypothesis import strategies as st
 
 from archiver import age, bundles
 from archiver.bundles.gathering import Choose
-from archiver.errors import ArchiverError, DigestMismatchError
+from archiver.config import load
+from archiver.errors import ArchiveFormatError, ArchiverError, DigestMismatchError
 from archiver.model import Record
 from archiver.model.manifest import MOST_DICTIONARY, Manifest
 from archiver.pack.frames import CONTENT
 from archiver.progress import Silent
-from archiver.setup import Setup
+from archiver.setup import Setup, open_setup
+from archiver.store.counted import counted
 from e2e.auditing import file, lines, path_of
 from e2e.chains import RUN, Chains, Files, Noted
 
@@ -75,6 +78,47 @@ def test_a_dictionary_of_a_bundle_without_members(setup: Setup, tmp_path: Path) 
     chains.save({"checkpoint.json": b"text", "a": b"1"})
     chains.lie(1, b"text", format=3, dictionary=4)
     assert chains.read(2, tmp_path / "into") == chains.tables[2]
+
+
+TEXT = {"checkpoint.json": b"text"}
+
+
+@pytest.mark.parametrize(
+    ("first", "fields", "said"),
+    [
+        (TEXT, {"dictionary": 3}, "a dictionary of 3 bytes, and its base a text of 4"),
+        (TEXT, {"dictionary": 5}, "a dictionary of 5 bytes, and its base a text of 4"),
+        ({"a": b"text"}, {"dictionary": 4}, "a dictionary of 4 bytes, and its base a text of 0"),
+        ({"checkpoint.json": b""}, {"dictionary": 1}, "a dictionary of 1 bytes, and its base a text of 0"),
+        (TEXT, {"dictionary": 4, "dropped": ("b",)}, "drops 'b', which its base"),
+    ],
+    ids=["shorter", "longer", "no text", "empty text", "drops what is not there"],
+)
+def test_what_no_writer_makes(
+    first: Files, fields: dict[str, Any], said: str, setup: Setup, tmp_path: Path
+) -> None:
+    chains = Chains(setup)
+    chains.save(first)
+    chains.lie(1, b"text", format=3, **fields)
+    for choose in (None, chosen("b")):
+        with pytest.raises(ArchiveFormatError, match=said):
+            chains.read(2, tmp_path / f"{choose}", choose)
+    found = looked_at(chains)
+    assert isinstance(found[1], ArchiveFormatError)
+    assert said in str(found[1])
+
+
+def test_frames_in_the_record_of_one_that_has_a_dictionary(setup: Setup, tmp_path: Path) -> None:
+    chains = Chains(setup)
+    growing(chains, 2)
+    ref = chains.records[1].bundle
+    assert ref is not None
+    chains.records[1] = chains.records[1].model_copy(
+        update={"bundle": ref.model_copy(update={"frames": (400, 400)})}
+    )
+    for choose in (None, chosen("checkpoint.json")):
+        with pytest.raises(ArchiveFormatError):
+            chains.read(2, tmp_path / f"{choose}", choose)
 
 
 def bundle(chains: Chains, seq: int) -> tuple[Path, str]:
@@ -148,6 +192,21 @@ def test_what_a_base_lacks_is_said_by_each_that_needs_it_and_read_once(setup: Se
     said = [f"checkpoint {seq} of run {RUN} needs checkpoint 10: {name} is not" for seq in range(11, 21)]
     assert [str(one)[: len(start)] for one, start in zip(found[10:], said, strict=True)] == said
     assert max(Counter(store.opened).values()) == 2, "to hash it, and to unpack it"
+
+
+def test_a_small_bundle_comes_from_a_server_once(s3_config: Path, tmp_path: Path) -> None:
+    setup = open_setup(load(s3_config), need="write")
+    chains = Chains(setup)
+    growing(chains, 6)
+    for number, picks in enumerate(
+        [(), ("checkpoint.json", "transcript/0002.jsonl", "transcript/0005.jsonl")]
+    ):
+        chains.setup = replace(setup, store=(store := counted(setup.store)))
+        first, *then = [chosen(one) for one in picks] or [None]
+        assert chains.read(6, tmp_path / f"{number}", first, then)
+        assert {verb: count.calls for verb, count in store.counts.items() if verb != "create"} == {
+            "download": 6
+        }
 
 
 def test_texts_are_kept_as_long_as_somebody_needs_them(setup: Setup) -> None:
