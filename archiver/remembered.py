@@ -1,8 +1,9 @@
 """What one process keeps of the saves of one run, so that the next costs what has changed.
 
-Nothing of it is believed: what is gone on from is compared first, byte by byte or by a digest. A save leaves
-something for the next one only when all went well; so after any failure, and whenever anything before has
-changed, the next save does all of the work.
+Nothing of it is believed: what is gone on from is compared first, byte by byte or by a digest, and the file
+of redacted items by its times, because a save reads little of it. A save leaves something for the next one
+only when all went well; so after any failure, and whenever anything before has changed, the next save does
+all of the work.
 """
 
 from __future__ import annotations

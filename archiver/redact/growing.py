@@ -56,6 +56,8 @@ class Grown:
     """Bytes of the text before the mark."""
     items: int
     tape: Path
+    looks: tuple[int, ...]
+    """That file as the save has left it (`_looks`): one that somebody has written to is not gone on from."""
     size: int
     """Bytes of the redacted text before the mark."""
     places: tuple[tuple[int, int], ...]
@@ -125,7 +127,7 @@ class GrowingPass:
                 return work.finish(part, ledger)
             keeping.same = 0
         path = keeping.scratch.new_path("redacted")
-        begin = Grown(self._about, growing, 0, 0, path, 0, (), ledger.copy())
+        begin = Grown(self._about, growing, 0, 0, path, (), 0, (), ledger.copy())
         work = _Growth(self._means, keeping, begin, part.name, growing)
         work.run()
         return work.finish(part, ledger)
@@ -133,7 +135,16 @@ class GrowingPass:
     def _fits(self, before: Grown, growing: Growing) -> bool:
         if before.about != self._about or not growing.begins_like(before.growing, before.raw):
             return False
-        return before.items > 0 and before.tape.is_file() and before.tape.stat().st_size >= before.size
+        return before.items > 0 and _looks(before.tape) == before.looks
+
+
+def _looks(path: Path) -> tuple[int, ...]:
+    """Which file it is, how long, and when it was written; empty where it is none."""
+    try:
+        seen = path.lstat()
+    except OSError:
+        return ()
+    return (seen.st_dev, seen.st_ino, seen.st_mode, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
 
 
 class _Growth:
@@ -171,6 +182,7 @@ class _Growth:
                 at.raw,
                 at.items,
                 before.tape,
+                _looks(before.tape),
                 at.size,
                 tuple(place for place in self._places if place[0] <= at.items),
                 at.ledger,

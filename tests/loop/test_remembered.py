@@ -258,6 +258,28 @@ def test_what_somebody_removed_is_made_anew(setup: Setup, remembered: Remembered
                 path.unlink()
 
 
+@pytest.mark.parametrize("how", ["another text", "no JSON", "shorter", "a link"])
+def test_what_somebody_wrote_to_is_made_anew(setup: Setup, remembered: Remembered, how: str) -> None:
+    steps = Steps(24)
+    one, other = Saver(setup, remembered), Saver(setup, None)
+    for _ in range(4):
+        steps.messages += steps.turn()
+        made = checkpoint(steps.messages, dialect="anthropic-messages")
+        assert one.save(made, looked) == other.save(made, looked)
+        assert remembered.transcript is not None
+        assert remembered.transcript.grown is not None
+        tape = remembered.transcript.grown.tape
+        data = tape.read_bytes()
+        changed = data.replace(b"word1", b"WORD1")
+        assert changed != data
+        kept = tape.rename(tape.with_name("kept"))
+        if how == "a link":
+            tape.symlink_to(kept)
+        else:
+            written = {"another text": changed, "no JSON": b"?" * len(data), "shorter": data[:-1]}
+            tape.write_bytes(written[how])
+
+
 def test_only_what_a_later_save_needs_stays_on_the_disk(setup: Setup, remembered: Remembered) -> None:
     steps = Steps(22)
     saver = Saver(setup, remembered)
