@@ -85,14 +85,17 @@ class Tape:
         self.size = size
         try:
             self._file = path.open("r+b" if size else "w+b", buffering=1 << 18)
-            self.cut(size)
         except OSError as error:
             raise _failed(path.parent, error) from error
+        self.cut(size)
 
     def cut(self, size: int) -> None:
         """Give up all but the first so many bytes."""
-        self._file.seek(size)
-        self._file.truncate()
+        try:
+            self._file.seek(size)
+            self._file.truncate()
+        except OSError as error:
+            raise _failed(self.path.parent, error) from error
         self.size = size
 
     def write(self, data: bytes) -> None:

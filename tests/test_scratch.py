@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 from workspace.trees import as_nobody
 
 from archiver.errors import InputNotFoundError, StoreFullError
-from archiver.scratch import PREFIX, Scratch
+from archiver.scratch import PREFIX, Scratch, Tape
 
 CHILD = """
 import sys, time
@@ -127,3 +128,29 @@ def test_a_full_disk_is_a_typed_error_that_names_the_folder(tmp_path: Path) -> N
                 spool.close()
             assert str(scratch.path) in str(caught.value)
             assert caught.value.exit_code == 8
+
+
+def test_a_tape_gives_back_what_was_written_and_is_cut(tmp_path: Path) -> None:
+    with Tape(tmp_path / "tape", 0) as tape:
+        tape.write(b"one two")
+        assert tape.read(4, 3) == b"two"
+        tape.cut(4)
+        tape.write(b"2")
+        assert tape.read(0, 9) == b"one 2"
+
+
+@pytest.mark.parametrize("how", ["cut", "read", "flush"])
+def test_a_disk_without_room_for_a_tape_is_said(how: str, tmp_path: Path) -> None:
+    """What was written waits in memory, so anything that writes it down may find the disk full."""
+    tape = Tape(tmp_path / "tape", 0)
+    work = {"cut": lambda: tape.cut(0), "read": lambda: tape.read(0, 1), "flush": tape.flush}
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    tape.write(bytes(5000))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(StoreFullError, match="cannot be written"):
+            work[how]()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        tape.flush()
+        tape.__exit__(None, None, None)

@@ -25,6 +25,15 @@ Lend = Callable[["Manifest", str], bytes]
 
 
 @dataclass(frozen=True, slots=True)
+class Chained:
+    """What a bundle has to do with others of its chain."""
+
+    lend: Lend
+    ends: pack.Ends | None = None
+    """Texts of it that dictionaries of others are made of."""
+
+
+@dataclass(frozen=True, slots=True)
 class Fetched:
     """What was unpacked, and the fingerprint of the identity that opened it."""
 
@@ -34,15 +43,17 @@ class Fetched:
     break_glass: bool
 
 
-def alone(record: Record, setup: Setup, into: Path, progress: Progress, lend: Lend | None = None) -> Fetched:
+def alone(
+    record: Record, setup: Setup, into: Path, progress: Progress, chained: Chained | None = None
+) -> Fetched:
     """A full bundle, or of another the members that lie in it."""
     bundle = presence.bundle_of(record)
     store = setup.store
     try:
         if isinstance(store, Remote):
-            fetched = _by_copy(record, bundle, setup, store, into, progress, lend)
+            fetched = _by_copy(record, bundle, setup, store, into, progress, chained)
         else:
-            fetched = _in_place(record, bundle, setup, store, into, progress, lend)
+            fetched = _in_place(record, bundle, setup, store, into, progress, chained)
     except ObjectNotFoundError as error:
         raise presence.gone(record, setup) from error
     demand_said(record, bundle, fetched.manifest)
@@ -57,7 +68,12 @@ def note(setup: Setup, record: Record, opened_by: str) -> bool:
 
 
 def _unpacked(
-    opened: age.Unsealer, record: Record, setup: Setup, into: Path, progress: Progress, lend: Lend | None
+    opened: age.Unsealer,
+    record: Record,
+    setup: Setup,
+    into: Path,
+    progress: Progress,
+    chained: Chained | None,
 ) -> Fetched:
     """Nothing of a bundle appears before it is written down who opened it."""
     opened.demand_context(record.run, record.task, "bundle")
@@ -66,11 +82,14 @@ def _unpacked(
     by = opened.opened_by
 
     def lent(manifest: Manifest) -> bytes:
-        found = lend(manifest, by) if lend is not None else b""
+        found = chained.lend(manifest, by) if chained is not None else b""
         progress.stage(_UNPACK, bundle.unpacked)  # to fetch its bases was a stage of its own
         return found
 
-    manifest = pack.unpack(opened, into, limits=limits, progress=progress, sizes=bundle.frames, lend=lent)
+    ends = chained.ends if chained is not None else None
+    manifest = pack.unpack(
+        opened, into, limits=limits, progress=progress, sizes=bundle.frames, lend=lent, ends=ends
+    )
     return Fetched(manifest, by, loud)
 
 
@@ -81,7 +100,7 @@ def _by_copy(
     store: Remote,
     into: Path,
     progress: Progress,
-    lend: Lend | None,
+    chained: Chained | None,
 ) -> Fetched:
     """Fetch once. The copy is private, so what was hashed is what is opened, without a second digest."""
     copy = into.with_name(f"{into.name}.age")
@@ -92,7 +111,7 @@ def _by_copy(
             progress.stage(_UNPACK, bundle.unpacked)
             own = presence.identities(record, setup)
             with age.unseal(own, source, name=bundle.name, digest=False) as opened:
-                return _unpacked(opened, record, setup, into, progress, lend)
+                return _unpacked(opened, record, setup, into, progress, chained)
     finally:
         copy.unlink(missing_ok=True)
 
@@ -104,7 +123,7 @@ def _in_place(
     store: ObjectStore,
     into: Path,
     progress: Progress,
-    lend: Lend | None,
+    chained: Chained | None,
 ) -> Fetched:
     """Read a folder's file twice, and hash it both times: it could be written to between the two."""
     progress.stage(_UNPACK, bundle.unpacked)
@@ -114,6 +133,6 @@ def _in_place(
         store.open(bundle.name) as source,
         age.unseal(presence.identities(record, setup), source, name=bundle.name) as opened,
     ):
-        fetched = _unpacked(opened, record, setup, into, progress, lend)
+        fetched = _unpacked(opened, record, setup, into, progress, chained)
         demand_payload(record, bundle, (opened.payload_sha256, opened.payload_length))
     return fetched

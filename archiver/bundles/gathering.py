@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from archiver import audit, pack
 from archiver.bundles import presence
-from archiver.bundles.alone import Fetched, alone, note
+from archiver.bundles.alone import Chained, Fetched, alone, note
 from archiver.bundles.part import Part
 from archiver.bundles.texts import Texts
 from archiver.errors import DamagedError, ObjectNotFoundError
@@ -19,7 +19,6 @@ from archiver.model.manifest import Manifest
 from archiver.model.record import Record
 from archiver.parallel import in_order
 from archiver.progress import Progress
-from archiver.scratch import Scratch
 from archiver.store import Remote
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ class Gathering:
 
     def all(self) -> Fetched:
         """Everything: the bundle itself is compared as a whole, of its bases what its table takes."""
-        own = alone(self._record, self._setup, self._into, self._progress, self._lend)
+        own = alone(self._record, self._setup, self._into, self._progress, Chained(self._lend))
         whole = self._whole
         if whole is None:  # it has no dictionary, so nobody has asked for its bases
             whole = self._read_bases(own.manifest, own.opened_by)
@@ -149,14 +148,8 @@ class Gathering:
 
     def _take(self, work: _Work, before: bytes = b"") -> int:
         """`before`: its dictionary. Gives the bytes of what is wanted."""
-        part = work.part
-        if work.wanted:
-            self._translated(part.record, lambda: part.unpack(work.wanted, self._into, lambda _: before))
-            self._texts.take(work.number, work.needed & work.wanted, self._into)
-        if aside := work.needed - work.wanted:
-            with Scratch(self._into.parent) as scratch:
-                self._translated(part.record, lambda: part.unpack(aside, scratch.path, lambda _: before))
-                self._texts.take(work.number, aside, scratch.path)
+        part, ends = work.part, self._texts.of(work.number, work.needed.__contains__)
+        self._translated(part.record, lambda: part.unpack(work.wanted, self._into, lambda _: before, ends))
         return part.size(work.wanted)
 
     def _dictionary(self, whole: pack.Whole, number: int, manifest: Manifest) -> bytes:

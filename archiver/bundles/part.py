@@ -58,17 +58,19 @@ class Part:
         """Bytes of these members."""
         return sum(member.size for member in self.manifest.members if member.path in paths)
 
-    def unpack(self, paths: Collection[str], into: Path, lend: pack.Lend | None = None) -> None:
-        """Write these members below `into`; raises what `pack.unpack` does."""
+    def unpack(
+        self, paths: Collection[str], into: Path, lend: pack.Lend | None = None, ends: pack.Ends | None = None
+    ) -> None:
+        """Write these members below `into`, and give the `ends`; raises what `pack.unpack` does."""
         store, limits, frames = self._setup.store, self._setup.settings.limits, self.bundle.frames
-        if isinstance(store, Remote) and not self._copied and not self._pays(paths):
+        if isinstance(store, Remote) and not self._copied and not self._pays(paths, ends):
             self._fetch(store)
             self._parts = self._opened()
         if frames:
-            pack.unpack_parts(self._first, frames, self._parts.at, into, only=paths)
+            pack.unpack_parts(self._first, frames, self._parts.at, into, only=paths, ends=ends)
             return
         with self._parts.at(0) as source:
-            found = pack.unpack(source, into, limits=limits, only=paths, lend=lend)
+            found = pack.unpack(source, into, limits=limits, only=paths, lend=lend, ends=ends)
         if found.sha256 != self.manifest.sha256:
             raise DigestMismatchError(f"{self.bundle.name} was changed while it was read")
 
@@ -76,10 +78,12 @@ class Part:
         """Remove the copy."""
         self._copy.unlink(missing_ok=True)
 
-    def _pays(self, paths: Collection[str]) -> bool:
+    def _pays(self, paths: Collection[str], ends: pack.Ends | None) -> bool:
         """Whether ranges are less than half of the bundle."""
         frames = self.bundle.frames
-        return bool(frames) and 2 * pack.compressed(self.manifest, frames, paths) < self.bundle.payload_length
+        texts = (one.path for one in self.manifest.members if ends is not None and ends.of(one.path))
+        read = {*paths, *texts}
+        return bool(frames) and 2 * pack.compressed(self.manifest, frames, read) < self.bundle.payload_length
 
     def _opened(self) -> age.Parts:
         name = self.bundle.name

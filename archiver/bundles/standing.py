@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from types import TracebackType
 
 from archiver import pack
@@ -62,11 +61,10 @@ class Standing:
         self._texts.keep_only(self._manifests)
         return wrong
 
-    def take(self, record: Record, manifest: Manifest, folder: Path) -> None:
-        """Keep of the unpacked bundle what the dictionaries of others are made of."""
-        if record.seq in self._until:
-            paths = (member.path for member in manifest.members if pack.is_text(member.path))
-            self._texts.take(record.seq, paths, folder)
+    def ends(self, record: Record) -> pack.Ends:
+        """Keeps of the bundle of this record what the dictionaries of others are made of."""
+        needed = record.seq in self._until
+        return self._texts.of(record.seq, lambda path: needed and pack.is_text(path))
 
     def lender(self, record: Record) -> Callable[[Manifest, str], bytes]:
         """What gives the bundle of this record its dictionary; raises what is wrong with a base."""

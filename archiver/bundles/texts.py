@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -38,17 +38,15 @@ class Texts:
     def __contains__(self, place: Place) -> bool:
         return place in self._places
 
-    def take(self, number: int, paths: Iterable[str], folder: Path) -> None:
-        """Keep what a dictionary can need of these texts, which were unpacked below the folder.
+    def of(self, number: int, is_one: Callable[[str], bool]) -> pack.Ends:
+        """Keeps those texts of that bundle while it is unpacked; raises what a `Tape` does."""
+        return pack.Ends(is_one, lambda path, end: self._take((number, path), end))
 
-        Raises what a `Tape` does.
-        """
-        for path in paths:
-            end = pack.end_of(folder / path)
-            with self._lock:
-                tape = self._file()
-                self._places[number, path] = (tape.size, len(end))
-                tape.write(end)
+    def _take(self, place: Place, end: bytes) -> None:
+        with self._lock:
+            tape = self._file()
+            self._places[place] = (tape.size, len(end))
+            tape.write(end)
 
     def dictionary(self, places: Iterable[Place], count: int) -> bytes:
         """The last bytes of the texts at these places, joined, `count` at most."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archiver.bundles import presence
-from archiver.bundles.alone import Fetched, alone
+from archiver.bundles.alone import Chained, Fetched, alone
 from archiver.bundles.gathering import Choose, Gathering
 from archiver.bundles.standing import Standing
 from archiver.model.record import Record
@@ -29,9 +29,8 @@ def fetch_own(record: Record, setup: Setup, into: Path, progress: Progress, stan
     `standing` has what was found of its bases, for a bundle that cannot be read without a text of theirs.
     """
     into.mkdir(mode=0o700)
-    manifest = alone(record, setup, into, progress, standing.lender(record)).manifest
-    standing.take(record, manifest, into)
-    return manifest
+    chained = Chained(standing.lender(record), standing.ends(record))
+    return alone(record, setup, into, progress, chained).manifest
 
 
 def unpack(

@@ -5,8 +5,9 @@ left. `zstd -d | tar x` reads the whole of a full bundle.
 """
 
 from archiver.pack.chain import Place, Whole, demand_chain, whole
-from archiver.pack.dictionary import end_of, is_text, joined
+from archiver.pack.dictionary import is_text, joined
 from archiver.pack.reader import (
+    Ends,
     First,
     Lend,
     check_table,
@@ -20,6 +21,7 @@ from archiver.pack.writer import Base, Held, Kept, Packed, new, pack
 
 __all__ = [
     "Base",
+    "Ends",
     "First",
     "Held",
     "Kept",
@@ -30,7 +32,6 @@ __all__ = [
     "check_table",
     "compressed",
     "demand_chain",
-    "end_of",
     "is_text",
     "joined",
     "new",

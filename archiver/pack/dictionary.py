@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Final, TypeVar
 
 from archiver.model.manifest import MOST_DICTIONARY
@@ -65,11 +64,22 @@ def joined(texts: Iterable[bytes], count: int = MOST_DICTIONARY) -> bytes:
     return b"".join(texts)[-count:]
 
 
-def end_of(path: Path) -> bytes:
-    """The part of an unpacked text that a dictionary can be made of."""
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - MOST_DICTIONARY))
-        return file.read(MOST_DICTIONARY)
+class End:
+    """The part of a text that a dictionary can be made of; the text comes in pieces."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+
+    def write(self, piece: bytes | memoryview) -> None:
+        """What comes next."""
+        self._held += piece
+        if len(self._held) > 2 * MOST_DICTIONARY:
+            del self._held[:-MOST_DICTIONARY]
+
+    @property
+    def data(self) -> bytes:
+        """The end of all that came."""
+        return bytes(memoryview(self._held)[-MOST_DICTIONARY:])
 
 
 def _content(member: Member) -> bytes | None:

@@ -15,7 +15,7 @@ from archiver.errors import ArchiveFormatError, DigestMismatchError, LimitExceed
 from archiver.model.limits import MAX_MANIFEST, Limits
 from archiver.model.manifest import MANIFEST, Manifest, ManifestMember
 from archiver.pack import tar
-from archiver.pack.dictionary import is_small
+from archiver.pack.dictionary import End, is_small
 from archiver.pack.frames import CONTENT, FrameReader
 from archiver.pack.tree import Tree
 from archiver.progress import Progress, Silent
@@ -30,6 +30,16 @@ _REMEDY = "restore an older checkpoint, or the bundle from a copy of the store"
 
 Lend = Callable[[Manifest], bytes]
 """The dictionary of the bundle with this manifest, from the transcript that its bases hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Members whose ends are wanted, because dictionaries are made of them."""
+
+    of: Callable[[str], bool]
+    """Whether the member of that path is one."""
+    take: Callable[[str, bytes], object]
+    """Given the path and the end of each, once the digest of the member is proved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +70,14 @@ def unpack(
     only: Container[str] | None = None,
     sizes: Sequence[int] = (),
     lend: Lend | None = None,
+    ends: Ends | None = None,
 ) -> Manifest:
     """Write the members that the bundle holds as new private files below the folder `into`.
 
     Of them those whose paths are in `only`, if that is given: what comes after the last of these is not read.
     Where all are written, the frames after the first must have these `sizes`, if any are given.
-    `lend` gives the dictionary of a bundle that has one, by its manifest.
+    `lend` gives the dictionary of a bundle that has one, by its manifest. Of what `ends` names the end is
+    given, whether or not it is written.
     Errors: `ArchiveFormatError`, `DigestMismatchError`, `LimitExceededError`, `UnsupportedSchemaError`;
     `AlreadyExistsError`, `InputNotFoundError` and `StoreFullError` for what is wrong with `into`.
     Files written before an error stay: `into` is a folder that the caller throws away.
@@ -75,7 +87,7 @@ def unpack(
     if first.manifest.dictionary is not None:
         frames.use(_lent(first.manifest, lend))
     stream = _Stream(frames, first.manifest)
-    _unpack_members(first, stream, into, only, progress or Silent())
+    _unpack_members(first, stream, into, only, progress or Silent(), ends)
     if only is None:
         stream.expect(tar.END, "the end of the archive")
         if not frames.at_end():
@@ -106,6 +118,7 @@ def unpack_parts(
     *,
     only: Container[str],
     progress: Progress | None = None,
+    ends: Ends | None = None,
 ) -> None:
     """The same for members of a bundle of which only the frames that hold them are read.
 
@@ -115,7 +128,7 @@ def unpack_parts(
     if first.manifest.dictionary is not None:
         raise ArchiveFormatError("the archive has a dictionary and more than one frame", remedy=_REMEDY)
     with _Jumping(open_at, accumulate(frames, initial=first.length), first.manifest) as jumping:
-        _unpack_members(first, _Stream(jumping, first.manifest), into, only, progress or Silent())
+        _unpack_members(first, _Stream(jumping, first.manifest), into, only, progress or Silent(), ends)
 
 
 def compressed(manifest: Manifest, frames: Sequence[int], only: Container[str]) -> int:
@@ -160,28 +173,48 @@ def check_table(manifest: Manifest, limits: Limits) -> None:
 
 
 def _unpack_members(
-    first: First, stream: _Stream, into: Path, only: Container[str] | None, progress: Progress
+    first: First,
+    stream: _Stream,
+    into: Path,
+    only: Container[str] | None,
+    progress: Progress,
+    ends: Ends | None,
 ) -> None:
     passed = 0
     with Tree(into) as tree:
         for member in first.manifest.members:
-            if only is not None and member.path not in only:
+            end = End() if ends is not None and ends.of(member.path) else None
+            wanted = only is None or member.path in only
+            if not wanted and end is None:
                 passed += tar.length(member.path, member.size)
                 continue
             stream.skip(passed)
             passed = 0
-            _unpack_member(member, first.mtime, stream, tree, progress)
+            _unpack_member(member, first.mtime, stream, tree if wanted else None, end, progress)
+            if ends is not None and end is not None:
+                ends.take(member.path, end.data)
 
 
 def _unpack_member(
-    member: ManifestMember, mtime: int, stream: _Stream, tree: Tree, progress: Progress
+    member: ManifestMember,
+    mtime: int,
+    stream: _Stream,
+    tree: Tree | None,
+    end: End | None,
+    progress: Progress,
 ) -> None:
+    """Into the tree, or to its `end`, or both."""
     stream.expect(tar.header(member.path, member.size, member.mode, mtime), f"the header of {member.path}")
     digest = hashlib.sha256()
-    with tree.new_file(member.path) as write:
+    with ExitStack() as opened:
+        writes: list[Callable[[memoryview], object]] = [digest.update]
+        if tree is not None:
+            writes.append(opened.enter_context(tree.new_file(member.path)))
+        if end is not None:
+            writes.append(end.write)
         for piece in stream.pieces(member.size):
-            digest.update(piece)
-            write(piece)
+            for write in writes:
+                write(piece)
             progress.advance(len(piece))
     stream.expect(tar.padding(member.size), f"the padding of {member.path}")
     if digest.hexdigest() != member.sha256:

@@ -114,6 +114,15 @@ def test_where_there_is_none(first: dict[str, bytes], second: dict[str, bytes], 
     assert line.restore(tmp_path / "into") == second
 
 
+@pytest.mark.parametrize("size", [0, 1, MOST_DICTIONARY, MOST_DICTIONARY + 1, 5 * MOST_DICTIONARY // 2])
+@pytest.mark.parametrize("piece", [70_000, 2 * MOST_DICTIONARY])
+def test_the_end_of_a_text_that_comes_in_pieces(size: int, piece: int) -> None:
+    text, end = random.Random(size).randbytes(size), dictionary.End()
+    for place in range(0, size, piece):
+        end.write(memoryview(text)[place : place + piece])
+    assert end.data == text[-MOST_DICTIONARY:]
+
+
 def test_a_text_that_cannot_be_read_any_more_is_done_without(tmp_path: Path) -> None:
     file = tmp_path / "segment"
     file.write_bytes(b"text")

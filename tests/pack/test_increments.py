@@ -25,12 +25,12 @@ from archiver.model.limits import MAX_CHAIN, Limits
 from archiver.model.manifest import BaseRef, Manifest, ManifestHead, ManifestMember
 from archiver.pack import (
     Base,
+    Ends,
     Held,
     Kept,
     Whole,
     compressed,
     demand_chain,
-    end_of,
     joined,
     pack,
     read_first,
@@ -90,24 +90,33 @@ class Line:
         into.mkdir()
         table = whole(self.named(), self.limits)
         read = [number for number, paths in enumerate(table.taken) if paths]
+        texts: dict[tuple[int, str], bytes] = {}
         for number, (paths, needed) in enumerate(zip(table.taken, table.needs(read), strict=True)):
-            self.part(number, into, paths, table)
-            (aside := into.with_name(f"aside-{number}")).mkdir()
-            self.part(number, aside, needed, table)
+            if paths or needed:
+                self.part(number, into, paths, needed, table, texts)
         assert {member.path for member in table.manifest.members} == set(tree(into))
         return tree(into)
 
-    def part(self, number: int, into: Path, paths: frozenset[str], table: Whole) -> None:
-        """Members of one bundle, with its dictionary from those that were unpacked before."""
-
-        if not paths:
-            return
+    def part(
+        self,
+        number: int,
+        into: Path,
+        paths: frozenset[str],
+        needed: frozenset[str],
+        table: Whole,
+        texts: dict[tuple[int, str], bytes],
+    ) -> None:
+        """Members of one bundle, with its dictionary from the texts of those that were unpacked before."""
 
         def lend(manifest: Manifest) -> bytes:
-            texts = [end_of(into.with_name(f"aside-{base}") / path) for base, path in table.lent[number]]
-            return joined(texts, manifest.dictionary or 0)
+            return joined((texts[place] for place in table.lent[number]), manifest.dictionary or 0)
 
-        unpack(io.BytesIO(self.bundles[number][1]), into, limits=self.limits, only=paths, lend=lend)
+        def take(path: str, end: bytes) -> None:
+            texts[number, path] = end
+
+        ends = Ends(needed.__contains__, take)
+        data = io.BytesIO(self.bundles[number][1])
+        unpack(data, into, limits=self.limits, only=paths, lend=lend, ends=ends)
 
 
 def held(files: dict[str, bytes]) -> dict[str, Held]:
