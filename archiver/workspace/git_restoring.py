@@ -18,6 +18,7 @@ from archiver.model.workspace import TreeEntry
 from archiver.safetext import one_line
 from archiver.workspace import git_operation, git_state
 from archiver.workspace.git_overlay import Overlay, check_name
+from archiver.workspace.git_usable import usable
 
 Content = Callable[[str], Path]
 
@@ -53,8 +54,11 @@ def restored(
     here = new.has(one for one in (document.head,) if one is not None)
     head = document.head if document.head in here else None
     stand = head or document.base
+    trees = {one: usable(new, one) for one in dict.fromkeys((document.base, stand)) if one is not None}
+    for found in trees.values():
+        yield from found.said()
     if document.base is not None:
-        new.check_out(document.base)
+        new.check_out(trees[document.base].tree)
     for key, value in document.line_ends.items():
         new.ask("config", key, value)
     overlay = Overlay(new.folder, content)
@@ -62,7 +66,8 @@ def restored(
     laid = list(entries)
     overlay.put(laid)
     yield from _stand(new, document, stand)
-    yield from _index(new, document, stand, content, {os.fsencode(one.path) for one in laid})
+    tree = None if stand is None else trees[stand].tree
+    yield from _index(new, document, tree, content, {os.fsencode(one.path) for one in laid})
     yield from git_operation.restored(new, document)
     yield from _remotes(new, document)
     yield from _left_to_do(document)
@@ -97,10 +102,10 @@ def is_branch(new: NewRepository, branch: str) -> bool:
 
 
 def _index(
-    new: NewRepository, document: GitDocument, stand: str | None, content: Content, laid: set[bytes]
+    new: NewRepository, document: GitDocument, tree: str | None, content: Content, laid: set[bytes]
 ) -> Iterator[str]:
     """The index of HEAD, and what was staged over it."""
-    new.ask("read-tree", *(("--empty",) if stand is None else ("--reset", stand)))
+    new.ask("read-tree", *(("--empty",) if tree is None else ("--reset", tree)))
     _forget(new, laid)
     for one in document.staged:
         check_name(one.path)

@@ -31,6 +31,8 @@ TIMEOUT = 600.0
 """Seconds for one question to git: a checkout of a large tree is one."""
 BESIDE = ".checkpoint-git"
 """Folder for what cannot be put to use without the commits that are missing."""
+_ALONE = "the changed files were written, the rest of the tree was not"
+_WITHOUT_GIT = "install git, one that knows the object format of the repository, and restore again"
 Content = Callable[[str], Path]
 
 
@@ -98,7 +100,11 @@ class _Writing:
 
     def written(self, entries: list[TreeEntry], repository: Path | None) -> GitWritten:
         sha256 = self._document.object_format == "sha256"
-        new = NewRepository(self._into, self._timeout, sha256=sha256)
+        try:
+            new = NewRepository(self._into, self._timeout, sha256=sha256)
+        except GitError as error:
+            notes = f"{error}: {_ALONE}", _WITHOUT_GIT
+            return GitWritten((*notes, *self._files_alone(entries)[0]))
         if repository is not None:
             self._copy_history(new, repository)
         missing = self._take_bundle(new, sha256=sha256)
@@ -139,21 +145,24 @@ class _Writing:
         return missing
 
     def _apart(self, entries: list[TreeEntry], missing: tuple[str, ...]) -> GitWritten:
-        """The changed files alone, and beside them what the missing commits would be needed for."""
-        shutil.rmtree(self._into / ".git")
+        """The changed files alone, because commits are missing."""
+        notes, gone = self._files_alone(entries)
+        said = (
+            f"commit {missing[0]} is not here: the changed files were written, the rest of the tree was not"
+        )
+        remotes = tuple(remote.url for remote in self._document.remotes)
+        return GitWritten((said, *notes), BaseMissing(missing, remotes, gone))
+
+    def _files_alone(self, entries: list[TreeEntry]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Write the changed files, and beside them what the rest is made of; notes, and what is gone."""
+        if (self._into / ".git").exists():  # without git it was not made
+            shutil.rmtree(self._into / ".git")
         names = {entry.path.partition("/")[0] for entry in entries}
         beside = next(name for name in _free_names() if name not in names)
-        gone = Overlay(self._into, self._content).put(entries)
+        gone = tuple(one.path for one in Overlay(self._into, self._content).put(entries))
         self._lay_beside(self._into / beside)
-        found = BaseMissing(
-            missing, tuple(remote.url for remote in self._document.remotes), tuple(one.path for one in gone)
-        )
-        notes = [
-            f"commit {missing[0]} is not here: the changed files were written, the rest of the tree was not",
-            f"the state of git, and commits that no remote has, lie in {beside}",
-            *(f"not there any more: {one_line(one.path)}" for one in gone),
-        ]
-        return GitWritten(tuple(notes), found)
+        state = f"the state of git, and commits that no remote has, lie in {beside}"
+        return (state, *(f"not there any more: {one_line(path)}" for path in gone)), gone
 
     def _lay_beside(self, folder: Path) -> None:
         folder.mkdir()

@@ -247,23 +247,6 @@ def test_a_folder_in_the_place_of_a_link_does_not_change_what_that_leads_to(
         assert place.is_dir()
 
 
-def test_a_base_that_holds_a_git_folder_is_refused(repo: Repo, tmp_path: Path) -> None:
-    blob = repo.git("hash-object", "-w", "file.txt")
-    inner = subprocess.run(
-        ["git", "mktree"], cwd=repo.folder, input=f"100755 blob {blob}\tpost-checkout\n", text=True,
-        capture_output=True, check=True,
-    ).stdout.strip()  # fmt: skip
-    tree = subprocess.run(
-        ["git", "mktree"], cwd=repo.folder, input=f"040000 tree {inner}\t.git\n", text=True,
-        capture_output=True, check=True,
-    ).stdout.strip()  # fmt: skip
-    repo.git("update-ref", "refs/heads/main", repo.git("commit-tree", tree, "-m", "planted"))
-    saved = save(repo.folder, tmp_path / "saved")
-    with pytest.raises(ArchiverError):
-        saved.write(tmp_path / "again")
-    assert not (tmp_path / "again" / ".git" / "post-checkout").exists()
-
-
 def test_content_of_another_size_is_refused(repo: Repo, tmp_path: Path) -> None:
     (repo.folder / "new.txt").write_text("new")
     saved = save(repo.folder, tmp_path / "saved")
