@@ -18,6 +18,7 @@ from archiver.cli.options import (
 
 if TYPE_CHECKING:
     from archiver.catalog import Chain
+    from archiver.cli.tail import Tail
     from archiver.errors import ArchiverError
     from archiver.model import Record
     from archiver.setup import Setup
@@ -26,7 +27,14 @@ if TYPE_CHECKING:
 def show(
     run: RunArgument,
     tail: Annotated[
-        int, typer.Option("--tail", help="Also print the last N items of the transcript.", metavar="N", min=0)
+        int,
+        typer.Option(
+            "--tail",
+            help="Open the newest bundle: also print the last N items of its transcript, and what workspace "
+            "it holds.",
+            metavar="N",
+            min=0,
+        ),
     ] = 0,
     config: ConfigOption = None,
     store: StoreOption = None,
@@ -81,11 +89,11 @@ def _show(chain: Chain, setup: Setup, tail: int, as_json: bool) -> None:
     from archiver.cli.text import counted
 
     said = noting.said(chain.run, Catalog(setup).notes)
-    items: list[dict[str, Any]] = []
+    opened = None
     if tail:
-        from archiver.cli.tail import last_items
+        from archiver.cli.tail import tail_of
 
-        items = last_items(chain.run, setup, tail)
+        opened = tail_of(chain, setup, tail)
     if as_json:
         output.document(
             {
@@ -95,17 +103,39 @@ def _show(chain: Chain, setup: Setup, tail: int, as_json: bool) -> None:
                 "records": [link.record.document() for link in chain.links],
                 "sealed_to": list(chain.head.seal.recipients),
                 "signed": list(said),
-                "tail": [item["value"] for item in items],
+                **_opened(opened),
             }
         )
         return
-    output.facts([*_facts(chain), *(("administrator", one) for one in said)])
+    workspace = ("workspace", _workspace(opened))
+    output.facts([*_facts(chain), workspace, *(("administrator", one) for one in said)])
     output.heading("Checkpoints")
     output.table(_COLUMNS, [_row(link.record) for link in chain.links], cut=("PHASE", "NOTE"))
-    if items:
-        output.heading(f"Last {counted(len(items), 'item')}")
-        for item in items:
+    if opened is not None and opened.items:
+        output.heading(f"Last {counted(len(opened.items), 'item')}")
+        for item in opened.items:
             output.line(item["text"])
+
+
+def _opened(tail: Tail | None) -> dict[str, object]:
+    """What only the open bundle says; whether there is a workspace is not known without it."""
+    if tail is None:
+        return {"tail": []}
+    found = tail.workspace
+    about = None if found is None else {"kind": found.kind, "entries": found.entries, "bytes": found.bytes}
+    return {"tail": [item["value"] for item in tail.items], "workspace": about}
+
+
+def _workspace(tail: Tail | None) -> str:
+    from archiver.cli.text import number, size
+
+    if tail is None:
+        return ""
+    found = tail.workspace
+    if found is None:
+        return "none"
+    entries = "1 entry" if found.entries == 1 else f"{number(found.entries)} entries"
+    return f"{found.kind}, {entries}, {size(found.bytes)}"
 
 
 _COLUMNS = ("NO", "KIND", "SAVED (UTC)", "OUTCOME", "TURN", "STORED", "PHASE", "NOTE")

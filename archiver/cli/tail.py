@@ -1,38 +1,49 @@
-"""The last items of a run's transcript, for a look without a restore."""
+"""The last items of a run's transcript, and what its bundle holds beside it, for a look without a restore."""
 
 from __future__ import annotations
 
 import json
 from collections import deque
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from archiver.catalog import Chain
+    from archiver.model.workspace import WorkspaceDocument
     from archiver.setup import Setup
     from archiver.transcripts.dialect import Facts
 
 _MAX_TEXT = 500
 
 
-def last_items(run: str, setup: Setup, count: int) -> list[dict[str, Any]]:
-    """The last `count` items of the main conversation: `text` for people, `value` as it was archived.
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The last items, `text` for people and `value` as it was archived; the workspace, if there is one."""
 
-    Looking is not going on: whatever stands against a restore is accepted for the private copy.
+    items: tuple[dict[str, Any], ...]
+    workspace: WorkspaceDocument | None
+
+
+def tail_of(chain: Chain, setup: Setup, count: int) -> Tail:
+    """The last `count` items of the main conversation of the newest checkpoint, whose bundle is opened.
+
+    Raises what `looking.look` raises.
     """
-    from archiver import audit
-    from archiver.restore import plan, restore
-    from archiver.scratch import Scratch
+    from archiver import looking
+    from archiver.progress import Silent
     from archiver.transcripts import get_dialect
+    from archiver.workspace_out import document_in
 
-    accept = [blocker.accept for blocker in plan(run, setup).blockers]
-    with Scratch() as scratch, audit.within(setup, "show"):
-        restored = restore(run, setup, into=Path(scratch.path) / "restored", accept=accept)
-        transcript = restored.checkpoint.transcript
+    (record,) = looking.newest(chain, 1)
+    with looking.look(record, chain, setup, Silent(), "show") as looked:
+        workspace = document_in(looked.folder)
+        transcript = looked.checkpoint.transcript
         if not transcript.parts:
-            return []
+            return Tail((), workspace)
         dialect = get_dialect(transcript.dialect)
         values = deque(transcript.parts[0].items.values(), maxlen=count)
-    return [{"text": _told(dialect.facts(value), value), "value": value} for value in values]
+    items = ({"text": _told(dialect.facts(value), value), "value": value} for value in values)
+    return Tail(tuple(items), workspace)
 
 
 def _told(facts: Facts, value: Any) -> str:

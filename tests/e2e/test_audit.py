@@ -194,6 +194,7 @@ def test_every_command_that_opens_bundles_is_written_down(
 def test_a_look_at_the_tail_is_no_restore(saved: Setup, home: Path) -> None:
     assert command("show", RUN, "--tail", "1").code == 0
     assert {line.within for line in lines(home)} == {"show"}
+    assert set(actions(home)) == {"open"}
     (entry,) = objects(saved)
     assert entry.action == "open"
 

@@ -256,9 +256,24 @@ def test_the_commands(config: Path, note: Path, folder: Path, tmp_path: Path) ->
     done = command("restore", RUN, "--into", tmp_path / "out", "--config", config)
     assert done.code == 0, done.err
     assert looks(tmp_path / "out" / "workspace") == looks(folder)
+    entries = sorted(folder.rglob("*"))
+    total = sum(one.lstat().st_size for one in entries if one.is_file() and not one.is_symlink())
+    shown = command("show", RUN, "--tail", 1, "--json", "--config", config).json
+    assert shown["workspace"] == {"kind": "folder", "entries": len(entries), "bytes": total}
+    shown = command("show", RUN, "--tail", 1, "--config", config)
+    assert ["workspace", f"folder, {len(entries)} entries, {total} B"] in shown.rows
+    assert "workspace" not in command("show", RUN, "--json", "--config", config).json
     gone = command("archive", note, "--run-id", RUN, "--workspace", tmp_path / "no", "--config", config)
     assert gone.code != 0
     assert "is no folder" in gone.err
+
+
+def test_of_a_checkpoint_without_one_it_is_said_where_it_is_opened(config: Path, note: Path) -> None:
+    assert command("archive", note, "--run-id", RUN, "--config", config).code == 0
+    shown = command("show", RUN, "--tail", 1, "--config", config)
+    assert ["workspace", "none"] in shown.rows
+    assert command("show", RUN, "--tail", 1, "--json", "--config", config).json["workspace"] is None
+    assert not [row for row in command("show", RUN, "--config", config).rows if row[0] == "workspace"]
 
 
 def test_a_workspace_that_is_not_there_is_an_error(setup: Setup, note: Path, tmp_path: Path) -> None:
