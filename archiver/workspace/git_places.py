@@ -87,7 +87,8 @@ class Places:
 
 def is_in_git_folder(path: str) -> bool:
     """Whether a path of a work tree is, or lies in, what some file system takes for a git folder."""
-    parts = (part.translate(_INVISIBLE).partition(":")[0].rstrip(" .").lower() for part in path.split("/"))
+    parts = path.replace("\\", "/").split("/")
+    parts = [part.translate(_INVISIBLE).partition(":")[0].rstrip(" .").lower() for part in parts]
     return any(part in (".git", "git~1") for part in parts)
 
 

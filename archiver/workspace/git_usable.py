@@ -1,28 +1,22 @@
-"""The tree of a commit as git takes it: a name that it refuses would cost the whole work tree."""
+"""The tree of a commit as git checks it out: one name that it refuses would cost the whole work tree."""
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from archiver.errors import ArchiveFormatError
 from archiver.git.making import NewRepository
 from archiver.git.worktree import entries as split
 from archiver.safetext import one_line
-from archiver.workspace.git_overlay import check_name
 
 _NAMED: Final = 5
-_LINK: Final = b"120000"
-_MODULES: Final = re.compile(r"\.gitmodules|gitmod~[0-9]+|gi7e[0-9a-f]*~[0-9]+", re.IGNORECASE)
-"""The addresses of submodules, by their short names too: git reads no link there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usable:
-    """What is checked out for a commit: itself, or a tree without what is refused."""
+    """What is checked out for a commit: itself, or a tree without what git refuses."""
 
     commit: str
     tree: str
@@ -43,52 +37,35 @@ class Usable:
 
 def usable(new: NewRepository, commit: str) -> Usable:
     """Find what of a commit can be checked out; the index is of no use afterwards where that is not all."""
+    status, _ = new.run("read-tree", "--dry-run", commit)
+    if status == 0:
+        return Usable(commit, commit)
+    tree = _without(new, commit)
     refused: list[str] = []
     count = 0
 
-    def take(entry: bytes) -> None:
+    def take(name: bytes) -> None:
         nonlocal count
-        if not _is_refused(entry):
-            return
         count += 1
         if count <= _NAMED:
-            refused.append(_path(entry))
+            refused.append(os.fsdecode(name))
 
-    _each(new, commit, take)
-    if not count:
-        return Usable(commit, commit)
-    return Usable(commit, _without(new, commit), tuple(refused), count)
+    new.ask("diff-tree", "-r", "-z", "--name-only", "--no-renames", commit, tree, "--", sink=split(take))
+    return Usable(commit, tree, tuple(refused), count)
 
 
 def _without(new: NewRepository, commit: str) -> str:
-    """A tree of the rest."""
-    kept = new.git_folder / "kept"
-    with kept.open("wb") as file:
-
-        def keep(entry: bytes) -> None:
-            if not _is_refused(entry):
-                file.write(entry + b"\0")
-
-        _each(new, commit, keep)
-    new.ask("read-tree", "--empty")
-    new.ask("update-index", "-z", "--index-info", stdin=kept)
-    kept.unlink()
-    return new.ask("write-tree").decode("ascii").strip()
-
-
-def _each(new: NewRepository, commit: str, take: Callable[[bytes], None]) -> None:
-    new.ask("ls-tree", "-r", "-z", "--full-tree", commit, sink=split(take))
-
-
-def _path(entry: bytes) -> str:
-    return os.fsdecode(entry.partition(b"\t")[2])
-
-
-def _is_refused(entry: bytes) -> bool:
-    path = _path(entry)
+    """A tree of all that the index takes: of a list it passes over single names, of a tree it takes none."""
+    names = new.git_folder / "names"
     try:
-        check_name(path)
-    except ArchiveFormatError:
-        return True
-    leaf = path.rpartition("/")[2].partition(":")[0].rstrip(" .")
-    return entry.startswith(_LINK) and _MODULES.fullmatch(leaf) is not None
+        with names.open("wb") as file:
+
+            def keep(piece: bytes) -> None:
+                file.write(piece)
+
+            new.ask("ls-tree", "-r", "-z", "--full-tree", commit, sink=keep)
+        new.ask("read-tree", "--empty")
+        new.ask("update-index", "-z", "--index-info", stdin=names)
+    finally:
+        names.unlink()
+    return new.ask("write-tree").decode("ascii").strip()

@@ -184,6 +184,7 @@ def entry(path: str, kind: Any = "file", **fields: Any) -> TreeEntry:
 
 HARMFUL = [
     ".git/hooks/post-checkout", ".git/config", ".GIT/config", "sub/.git/config", ".git /config", ".git./x",
+    ".git\\config", "a\\git~1\\config",
     "git~1/config", ".g\u200cit/config", ".git::$INDEX_ALLOCATION/config", "../outside", "a/../../outside",
     "/etc/outside", "a//b", "", ".", "nul\0byte",
 ]  # fmt: skip

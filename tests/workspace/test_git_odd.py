@@ -103,7 +103,24 @@ def test_text_in_another_encoding_travels_as_it_lies_there(repo: Repo, tmp_path:
     assert tree_of(tmp_path / "again") == tree_of(repo.folder)
 
 
-@pytest.mark.parametrize("name", [".GIT", "git~1", ".git ", ".git\u200c", ".git:x"])
+def test_line_ends_that_are_staged_stay_as_they_are(repo: Repo, tmp_path: Path) -> None:
+    repo.git("config", "core.autocrlf", "true")
+    (repo.folder / "ends.txt").write_bytes(b"one\r\ntwo\r\n")
+    blob = repo.git("hash-object", "-w", "--no-filters", "ends.txt")
+    repo.git("update-index", "--add", "--cacheinfo", f"100644,{blob},ends.txt")
+    _, _, into = saved_and_made_again(repo, tmp_path / "saved")
+    assert git(into, "cat-file", "blob", ":ends.txt") == b"one\r\ntwo\r\n"
+
+
+def test_what_is_staged_is_known_as_unchanged_to_those_who_do_not_look(repo: Repo, tmp_path: Path) -> None:
+    """Commands below `git status` believe what the index noted of a file, and nothing else."""
+    (repo.folder / "staged").write_text("new\n")
+    repo.git("add", "staged")
+    _, _, into = saved_and_made_again(repo, tmp_path / "saved")
+    assert git(into, "diff-files", "--name-only") == b"f1\nf2\n"
+
+
+@pytest.mark.parametrize("name", [".GIT", "git~1", ".git ", ".git\u200c", ".git:x", "x\\.git"])
 def test_a_folder_that_some_system_takes_for_that_of_git_is_named(
     repo: Repo, tmp_path: Path, name: str
 ) -> None:

@@ -11,7 +11,7 @@ from freshness.repos import Repo
 
 from .git_saving import git, save, state_of, tree_of
 
-FOLDERS = [".git", ".GIT", "git~1", ".git ", ".git.", ".g\u200cit", ".git::$INDEX_ALLOCATION"]
+FOLDERS = [".git", ".GIT", "git~1", ".git ", ".git.", ".git::$INDEX_ALLOCATION", ".git\\x", "a\\.git"]
 MODULES = [".gitmodules", ".GitModules", "gitmod~1", "GI7EBA~1"]
 
 
