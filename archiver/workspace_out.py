@@ -22,9 +22,8 @@ _BLOCK: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class LaidOut:
-    """What was made: how many files, which of them hold placeholders, and what is to be said of it."""
+    """What was made: which of its files hold placeholders, and what is to be said of it."""
 
-    files: int
     redacted: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -66,7 +65,7 @@ def lay_out(unpacked: Path, into: Path, *, entries: int, repository: Path | None
             repository,
         )
         said = (*written.notes, *((written.missing.remedy,) if written.missing is not None else ()))
-    return LaidOut(seen.files, tuple(seen.redacted), (*seen.said(), *said))
+    return LaidOut(tuple(seen.redacted), (*seen.said(), *said))
 
 
 class _Seen:
@@ -75,7 +74,6 @@ class _Seen:
     def __init__(self, entries: Iterator[TreeEntry], absent: frozenset[str]) -> None:
         self._entries, self._absent = entries, absent
         self._left: list[str] = []
-        self.files = 0
         self.redacted: list[str] = []
 
     def __iter__(self) -> Iterator[TreeEntry]:
@@ -83,7 +81,6 @@ class _Seen:
             if entry.sha256 in self._absent:
                 self._left.append(entry.path)
                 continue
-            self.files += entry.type == "file"
             if entry.redacted and len(self.redacted) < _NAMED:
                 self.redacted.append(entry.path)
             yield entry

@@ -38,8 +38,7 @@ def copy(view: View, new: NewRepository, wanted: Iterable[str]) -> None:
     if not ids:
         return
     asked = "".join(f"{one}\n" for one in ids).encode()
-    shallow = ("--shallow",) if view.shallow else ()
-    packing = ("pack-objects", "--revs", *shallow, "--stdout", "-q", "--delta-base-offset", "--threads=1")
+    packing = ("pack-objects", "--revs", "--stdout", "-q", "--delta-base-offset", "--threads=1")
     new.take_pack(view.pieces(*packing, stdin=asked))
     if view.shallow:
         cut = (view.private / "shallow").read_text("ascii").split()

@@ -156,7 +156,9 @@ def test_a_git_work_tree_comes_back_with_its_index_and_commits(
     repo = Repo(tmp_path / "repo")
     (repo.folder / "kept.txt").write_text("one\n")
     (repo.folder / "changed.txt").write_text("one\n")
+    (repo.folder / "deleted.txt").write_text("one\n")
     repo.commit("a\n")
+    (repo.folder / "deleted.txt").unlink()
     (repo.folder / "changed.txt").write_text("two\n")
     (repo.folder / "staged.txt").write_text("new\n")
     git(repo.folder, "add", "staged.txt")
@@ -245,7 +247,9 @@ def test_what_a_remote_has_is_taken_from_a_clone(setup: Setup, note: Path, tmp_p
     assert len(list((unpacked / "workspace" / "objects").iterdir())) == 1
     alone = back(setup, tmp_path / "alone")
     assert (alone / "3.txt").read_text() == "changed\n"
-    assert "is not here" in (tmp_path / "alone" / "REPORT.md").read_text()
+    said = (tmp_path / "alone" / "REPORT.md").read_text()
+    assert "is not here" in said
+    assert f"git clone {tmp_path / 'hub.git'}" in said
     out = back(setup, tmp_path / "out", tmp_path / "hub.git")
     assert tree_of(out) == tree_of(repo.folder)
 

@@ -144,6 +144,9 @@ def test_of_very_many_only_the_number_is_said(setup: Setup, note: Path, tmp_path
     assert last.member.endswith("more files of workspace/")
     assert last.size == int(last.member.split()[0]) * 1200
     assert all(one.ok for one in verify(setup, RUN, deep=True))
+    warnings = restore(RUN, setup, into=tmp_path / "out").report.warnings
+    (said,) = (one for one in warnings if "which are not here" in one)
+    assert said.partition("has them: ")[2] == "0000, 0001, 0002, 0003, 0004, …"
 
 
 def test_what_the_index_of_git_needs_is_carried(setup: Setup, note: Path, tmp_path: Path) -> None:

@@ -227,7 +227,9 @@ def test_objects_are_named_by_sha256_where_the_repository_does(tmp_path: Path) -
     repo = Repo(tmp_path / "sha256", "--object-format=sha256")
     repo.commit("one")
     staged_only(repo)
+    repo.git("rm", "-q", "-f", "--cached", "file.txt")
     saved, _, _ = saved_and_made_again(repo, tmp_path / "saved")
+    assert any(one.is_removed for one in saved.document.staged)
     assert (saved.document.object_format, len(saved.document.head or "")) == ("sha256", 64)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import resource
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -97,11 +98,12 @@ def test_a_folder_that_no_entry_names_has_the_usual_mode(
 
 def test_links_that_lead_out_are_written_and_told(tmp_path: Path, content: Callable[[str], Path]) -> None:
     entries = [
-        link("a/in", "../b"), link("a/out", "x/../../.."), link("absolute", "/etc/passwd"), link("self", "."),
-        link("up", ".."), link("x", "a/../x\n"),
+        link("a/in", "../b"), link("a/out", "x/../../.."), link("absolute", "/etc/passwd"),
+        link("dots", "./.."), link("self", "."), link("slashes", "a//../.."), link("up", ".."),
+        link("x", "a/../x\n"),
     ]  # fmt: skip
     notes = write_tree(entries, content, tmp_path / "into")
-    assert [note.path for note in notes] == ["a/out", "absolute", "up"]
+    assert [note.path for note in notes] == ["a/out", "absolute", "dots", "slashes", "up"]
     assert notes[1].reason == "it is a link that leads out of the tree, to /etc/passwd"
     for entry in entries:
         assert os.readlink(tmp_path / "into" / entry.path) == entry.target
@@ -129,6 +131,34 @@ def test_what_is_no_tree_is_refused_and_nothing_lies_elsewhere(
         write_tree(entries, content, tmp_path / "into")
     assert str(caught.value).isprintable()
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([SHA256, "into"])
+
+
+@pytest.mark.parametrize("twice", [file("a"), folder("a"), link("a", "b")])
+def test_a_path_that_is_there_twice_is_out_of_order(
+    tmp_path: Path, content: Callable[[str], Path], twice: TreeEntry
+) -> None:
+    """And not said to be one of two names that the file system takes for one."""
+    with pytest.raises(ArchiveFormatError, match="out of order"):
+        write_tree([twice, twice], content, tmp_path / "into")
+
+
+def test_many_folders_do_not_need_as_many_open_files(tmp_path: Path, content: Callable[[str], Path]) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
+    try:
+        write_tree([file(f"{number:03}/a") for number in range(300)], content, tmp_path / "into")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(list((tmp_path / "into").iterdir())) == 300
+
+
+def test_a_file_system_that_takes_a_few_bytes_at_a_time(
+    tmp_path: Path, content: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.write
+    monkeypatch.setattr(writing.os, "write", lambda handle, data: write(handle, bytes(data)[:3]))
+    write_tree([file("a")], content, tmp_path / "into")
+    assert (tmp_path / "into" / "a").read_bytes() == DATA
 
 
 @pytest.mark.parametrize(
