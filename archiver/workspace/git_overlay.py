@@ -33,9 +33,10 @@ def _named(path: str) -> str:
 
 
 class Overlay:
-    """Puts entries into a folder that is ours alone."""
+    """Puts entries into a folder that is ours alone; `notes`: what is not as it was, for a person."""
 
     def __init__(self, into: Path, content: Callable[[str], Path]) -> None:
+        self.notes: list[str] = []
         self._into = into
         self._content = content
         self._times: list[TreeEntry] = []
@@ -52,11 +53,17 @@ class Overlay:
         for entry in rest:
             self._write(entry)
         for entry in self._times:
-            place = self._into / entry.path
-            os.utime(place, ns=(entry.modified, entry.modified), follow_symlinks=False)
+            self._time(entry)
         for entry in reversed(self._folders):  # one that nobody may enter is filled by now
             (self._into / entry.path).chmod(entry.mode)
         return gone
+
+    def _time(self, entry: TreeEntry) -> None:
+        moment = (entry.modified, entry.modified)
+        try:
+            os.utime(self._into / entry.path, ns=moment, follow_symlinks=False)
+        except (OSError, OverflowError):
+            self.notes.append(f"{one_line(entry.path)}: its time cannot be set")
 
     def remove(self, paths: Iterable[str]) -> None:
         """Take away what git has written there."""

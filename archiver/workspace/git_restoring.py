@@ -64,6 +64,7 @@ def restored(
     overlay.remove(document.absent)
     laid = list(entries)
     overlay.put(laid)
+    yield from overlay.notes
     yield from _stand(new, document, stand)
     tree = None if stand is None else trees[stand].tree
     yield from _index(new, document, tree, content, {os.fsencode(one.path) for one in laid})

@@ -159,10 +159,11 @@ class _Writing:
             shutil.rmtree(self._into / ".git")
         names = {entry.path.partition("/")[0] for entry in entries}
         beside = next(name for name in _free_names() if name not in names)
-        gone = tuple(one.path for one in Overlay(self._into, self._content).put(entries))
+        overlay = Overlay(self._into, self._content)
+        gone = tuple(one.path for one in overlay.put(entries))
         self._lay_beside(self._into / beside)
         state = f"the state of git, and commits that no remote has, lie in {beside}"
-        return (state, *(f"not there any more: {one_line(path)}" for path in gone)), gone
+        return (state, *overlay.notes, *(f"not there any more: {one_line(path)}" for path in gone)), gone
 
     def _lay_beside(self, folder: Path) -> None:
         folder.mkdir()

@@ -1,0 +1,72 @@
+"""What is easily lost where a work tree is made again: each has a line in the state, and comes back."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from freshness.repos import Repo
+
+from archiver.model.git_document import Remote
+from archiver.workspace import git_overlay
+
+from .git_saving import git, save, state_of, tree_of
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    made = Repo(tmp_path / "work tree")
+    made.commit("one")
+    return made
+
+
+def test_the_upstream_is_that_of_the_remote_with_the_longest_name(repo: Repo, tmp_path: Path) -> None:
+    saved = save(repo.folder, tmp_path / "saved")
+    remotes = tuple(Remote(name=name, url="https://host.example/a") for name in ("team", "team/x", "tea"))
+    saved.document = saved.document.model_copy(update={"remotes": remotes, "upstream": "team/x/main"})
+    saved.write(tmp_path / "again")
+    assert git(tmp_path / "again", "config", "branch.main.remote") == b"team/x\n"
+    assert git(tmp_path / "again", "config", "branch.main.merge") == b"refs/heads/main\n"
+
+
+def test_what_was_announced_and_is_not_carried_costs_that_file_alone(repo: Repo, tmp_path: Path) -> None:
+    for name in ("kept", "lost"):
+        (repo.folder / name).write_text("new\n")
+    repo.git("add", "--intent-to-add", "kept", "lost")
+    saved = save(repo.folder, tmp_path / "saved")
+    saved.entries = [entry for entry in saved.entries if entry.path != "lost"]
+    written = saved.write(tmp_path / "again")
+    assert written.notes == ("`git add --intent-to-add` of lost is forgotten: the file was not carried",)
+    assert git(tmp_path / "again", "diff", "--name-only", "--diff-filter=A") == b"kept\n"
+
+
+def test_a_merge_goes_on_with_the_other_side_from_a_clone(repo: Repo, tmp_path: Path) -> None:
+    """It is on no remote, and no ancestor of HEAD."""
+    repo.git("checkout", "-q", "-b", "side")
+    repo.commit("their side")
+    repo.git("checkout", "-q", "main")
+    repo.commit("our side")
+    with pytest.raises(subprocess.CalledProcessError):
+        repo.git("merge", "side")
+    saved = save(repo.folder, tmp_path / "saved", commits=False)
+    saved.write(tmp_path / "again", repo.folder)
+    assert state_of(tmp_path / "again") == state_of(repo.folder)
+    assert tree_of(tmp_path / "again") == tree_of(repo.folder)
+
+
+@pytest.mark.parametrize("with_git", [True, False])
+def test_a_time_that_the_file_system_does_not_have_is_told(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_git: bool
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(22, "Invalid argument")
+
+    (repo.folder / "new.txt").write_text("new\n")
+    saved = save(repo.folder, tmp_path / "saved")
+    if not with_git:
+        monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(git_overlay.os, "utime", refuse)
+    written = saved.write(tmp_path / "again")
+    assert "new.txt: its time cannot be set" in written.notes
+    assert (tmp_path / "again" / "new.txt").read_text() == "new\n"
