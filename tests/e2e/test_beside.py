@@ -61,6 +61,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_nothing_differs_from_the_folder_itself(setup: Setup, note: Path, folder: Path) -> None:
+    (folder / "src").chmod(0o2755)  # of a mode the bits of permission are captured
     save(setup, note, folder)
     os.utime(folder / "changed.txt", ns=(1, 1))
     found = compared(setup, folder)

@@ -65,6 +65,17 @@ def test_every_difference_has_a_line(repo: Repo, tmp_path: Path) -> None:
     ]
 
 
+def test_a_folder_in_the_place_of_what_was_gone_has_lines_for_what_lies_in_it(
+    repo: Repo, tmp_path: Path
+) -> None:
+    saved = save(repo.folder, tmp_path / "saved")
+    (repo.folder / "kept.txt").mkdir()
+    (repo.folder / "kept.txt" / "in").write_text("x")
+    assert git_difference(saved.document, saved.entries, repo.folder) == [
+        "kept.txt/in: changed here, and not in what was captured"
+    ]
+
+
 def test_what_cannot_be_compared_is_said(repo: Repo, tmp_path: Path) -> None:
     saved = save(repo.folder, tmp_path / "saved")
     entries = [replace(one, redacted=one.path == "new.txt") for one in saved.entries]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from freshness.repos import Repo
 
-from archiver.model.git_document import Remote
+from archiver.model.git_document import Remote, StateFile
 from archiver.workspace import git_overlay
 
 from .git_saving import git, save, state_of, tree_of
@@ -52,6 +52,18 @@ def test_a_merge_goes_on_with_the_other_side_from_a_clone(repo: Repo, tmp_path: 
     saved = save(repo.folder, tmp_path / "saved", commits=False)
     saved.write(tmp_path / "again", repo.folder)
     assert state_of(tmp_path / "again") == state_of(repo.folder)
+    assert tree_of(tmp_path / "again") == tree_of(repo.folder)
+
+
+def test_a_clone_of_another_object_format_has_nothing_of_use(repo: Repo, tmp_path: Path) -> None:
+    """Though the first digits of an id may be those of a commit there."""
+    saved = save(repo.folder, tmp_path / "saved")
+    other = Repo(tmp_path / "other", "--object-format=sha256")
+    step = StateFile(name="sequencer/todo", text=f"pick {other.commit('elsewhere')[:10]} x\n")
+    saved.document = saved.document.model_copy(
+        update={"in_progress": "cherry-pick", "in_progress_files": (step,)}
+    )
+    saved.write(tmp_path / "again", other.folder)
     assert tree_of(tmp_path / "again") == tree_of(repo.folder)
 
 
