@@ -30,8 +30,8 @@ class Usable:
             named = ", ".join(map(one_line, self.refused))
             more = ", …" if self.count > len(self.refused) else ""
             yield (
-                f"{self.count} paths of commit {self.commit} are not written, and git calls them deleted: "
-                f"some system takes them for a git folder, or they lead elsewhere: {named}{more}"
+                f"commit {self.commit} has paths that are not written and that git calls deleted, as some "
+                f"system takes them for a git folder, or they lead elsewhere ({self.count}): {named}{more}"
             )
 
 

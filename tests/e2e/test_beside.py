@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from freshness.repos import Repo
@@ -70,6 +71,7 @@ def test_nothing_differs_from_the_folder_itself(setup: Setup, note: Path, folder
 
 
 def test_every_difference_is_told(setup: Setup, note: Path, folder: Path, tmp_path: Path) -> None:
+    (folder / "private").mkdir(0o755)
     save(setup, note, folder)
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -77,6 +79,8 @@ def test_every_difference_is_told(setup: Setup, note: Path, folder: Path, tmp_pa
     (folder / "changed.txt").write_text("two\n")
     (folder / "longer.txt").write_text("longer\n")
     (folder / "mode.sh").chmod(0o755)
+    (folder / "private").chmod(0o700)
+    os.mkfifo(folder / "pipe")
     (folder / "gone.txt").unlink()
     (folder / "kind.txt").unlink()
     (folder / "kind.txt").mkdir()
@@ -97,6 +101,8 @@ def test_every_difference_is_told(setup: Setup, note: Path, folder: Path, tmp_pa
         ("content", "longer.txt"),
         ("content", "\udcff\n"),
         ("mode", "mode.sh"),
+        ("mode", "private"),
+        ("unknown", "pipe"),
         ("missing", "gone.txt"),
         ("type", "kind.txt"),
         ("link", "link"),
@@ -105,7 +111,7 @@ def test_every_difference_is_told(setup: Setup, note: Path, folder: Path, tmp_pa
         ("missing", "src/empty"),
         ("missing", "src/same.txt"),
     }
-    assert found.differing == 11
+    assert found.differing == 12
     assert sorted((str(one), one.lstat().st_mtime_ns) for one in folder.rglob("*")) == before
 
 
@@ -139,6 +145,23 @@ def test_no_credential_in_a_name_is_told_and_what_was_left_out_for_one_is_not_ex
     assert (new.kind, (new.path or "").startswith("new-[REDACTED:github-token:")) == ("extra", True)
     assert found.not_compared == 5
     assert token not in json.dumps(found.document())
+
+
+@pytest.mark.parametrize("kind", ["folder", "git"])
+def test_the_store_of_the_archiver_is_never_extra(
+    setup: Setup, note: Path, folder: Path, tmp_path: Path, kind: str
+) -> None:
+    """Where it lies in the folder that is compared, as it is not captured there."""
+    if kind == "git":
+        Repo(folder / ".." / "work2").commit("one")
+        folder = tmp_path / "work2"
+    save(setup, note, folder)
+    if kind == "git":
+        (folder / ".git").rename(tmp_path / ".git")
+    extra = {str(one.path).partition("/")[0] for one in compared(setup, tmp_path).changes}
+    store = Path(urlsplit(setup.store.url).path)
+    assert (store.parent, note.name in extra) == (tmp_path, True)
+    assert store.name not in extra
 
 
 def test_of_a_folder_that_was_left_out_as_a_whole_nothing_is_extra(

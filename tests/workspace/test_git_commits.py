@@ -226,6 +226,24 @@ def test_damaged_commits_are_refused(repo: Repo, remote: Path, tmp_path: Path) -
             saved.write(tmp_path / name, remote)
 
 
+def test_commits_without_all_that_they_lead_to_are_refused(repo: Repo, tmp_path: Path) -> None:
+    """Also where the files of the newest are there: the history would end in an error one day."""
+    lost = repo.git("rev-parse", "HEAD:file.txt")
+    head = repo.commit("two")
+    saved = save(repo.folder, tmp_path / "saved")
+    refs = {"HEAD": head}
+    saved.document = saved.document.model_copy(update={"commit_refs": refs, "prerequisites": ()})
+    ids = repo.git("cat-file", "--batch-all-objects", "--batch-check=%(objectname)").split()
+    pack = subprocess.run(
+        ["git", "pack-objects", "--stdout", "-q"], cwd=repo.folder, capture_output=True, check=True,
+        input="".join(f"{one}\n" for one in ids if one != lost).encode(),
+    ).stdout  # fmt: skip
+    assert saved.bundle is not None
+    saved.bundle.write_bytes(f"# v2 git bundle\n{head} HEAD\n\n".encode() + pack)
+    with pytest.raises(ArchiveFormatError, match="not whole"):
+        saved.write(tmp_path / "again")
+
+
 def test_a_bundle_that_is_not_what_the_document_says_is_missing_something(
     repo: Repo, remote: Path, tmp_path: Path
 ) -> None:
