@@ -65,6 +65,23 @@ def test_every_difference_has_a_line(repo: Repo, tmp_path: Path) -> None:
     ]
 
 
+def test_what_was_committed_meanwhile_is_otherwise_too(repo: Repo, tmp_path: Path) -> None:
+    for name in ("deleted", "changed"):
+        (repo.folder / name).write_text("one")
+    repo.git("add", "deleted", "changed")
+    repo.git("commit", "-q", "-m", "two")
+    saved = save(repo.folder, tmp_path / "saved")
+    (repo.folder / "changed").write_text("two")
+    (repo.folder / "added").write_text("one")
+    repo.git("rm", "-q", "deleted")
+    repo.git("add", "changed", "added")
+    repo.git("commit", "-q", "-m", "three")
+    head, *lines = git_difference(saved.document, saved.entries, repo.folder)
+    assert head.startswith("HEAD: ")
+    what = "changed here, and not in what was captured"
+    assert lines == [f"{name}: {what}" for name in ("added", "changed", "deleted")]
+
+
 def test_a_folder_in_the_place_of_what_was_gone_has_lines_for_what_lies_in_it(
     repo: Repo, tmp_path: Path
 ) -> None:

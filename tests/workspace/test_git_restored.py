@@ -55,6 +55,19 @@ def test_a_merge_goes_on_with_the_other_side_from_a_clone(repo: Repo, tmp_path: 
     assert tree_of(tmp_path / "again") == tree_of(repo.folder)
 
 
+def test_what_is_laid_beside_takes_no_name_of_the_work_tree(repo: Repo, tmp_path: Path) -> None:
+    (repo.folder / ".checkpoint-git").mkdir()
+    (repo.folder / ".checkpoint-git" / "mine").write_text("mine")
+    (repo.folder / ".checkpoint-git-1").write_text("mine")
+    repo.git("remote", "add", "origin", "https://host.example/a.git")
+    repo.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    saved = save(repo.folder, tmp_path / "saved")
+    written = saved.write(tmp_path / "again")
+    assert any(note.endswith("lie in .checkpoint-git-2") for note in written.notes)
+    assert (tmp_path / "again" / ".checkpoint-git-2" / "git.json").is_file()
+    assert sorted(tree_of(tmp_path / "again" / ".checkpoint-git")) == ["mine"]
+
+
 def test_a_clone_of_another_object_format_has_nothing_of_use(repo: Repo, tmp_path: Path) -> None:
     """Though the first digits of an id may be those of a commit there."""
     saved = save(repo.folder, tmp_path / "saved")
