@@ -33,6 +33,16 @@ def repo(tmp_path: Path) -> Repo:
     return made
 
 
+def in_conflict(repo: Repo) -> None:
+    repo.git("stash", "-q", "-u")
+    repo.git("checkout", "-q", "-b", "side")
+    repo.commit("side")
+    repo.git("checkout", "-q", "main")
+    repo.commit("main")
+    with pytest.raises(subprocess.CalledProcessError):
+        repo.git("merge", "side")
+
+
 def test_nothing_differs_from_the_same_state(repo: Repo, tmp_path: Path) -> None:
     saved = save(repo.folder, tmp_path / "saved")
     before = inside_of(repo.folder)
@@ -82,6 +92,41 @@ def test_what_was_committed_meanwhile_is_otherwise_too(repo: Repo, tmp_path: Pat
     assert lines == [f"{name}: {what}" for name in ("added", "changed", "deleted")]
 
 
+def test_what_was_captured_before_the_first_commit(tmp_path: Path) -> None:
+    repo = Repo(tmp_path / "unborn")
+    saved = save(repo.folder, tmp_path / "saved")
+    assert git_difference(saved.document, saved.entries, repo.folder) == []
+    repo.commit("one")
+    head, *lines = git_difference(saved.document, saved.entries, repo.folder)
+    assert head.startswith("HEAD: no commit was captured")
+    assert lines == ["file.txt: changed here, and not in what was captured"]
+
+
+def test_all_three_sides_of_a_conflict_are_compared(repo: Repo, tmp_path: Path) -> None:
+    in_conflict(repo)
+    saved = save(repo.folder, tmp_path / "saved")
+    assert {one.stage for one in saved.document.staged} == {1, 2, 3}
+    assert git_difference(saved.document, saved.entries, repo.folder) == []
+
+
+def test_what_is_staged_and_lies_nowhere_differs_in_the_index_alone(repo: Repo, tmp_path: Path) -> None:
+    saved = save(repo.folder, tmp_path / "saved")
+    (repo.folder / "other.txt").write_text("x")
+    repo.git("add", "other.txt")
+    (repo.folder / "other.txt").unlink()
+    assert git_difference(saved.document, saved.entries, repo.folder) == [
+        "other.txt: is staged here, was not"
+    ]
+
+
+def test_of_what_is_redacted_the_mode_in_the_index_is_compared(repo: Repo, tmp_path: Path) -> None:
+    repo.git("add", "new.txt")
+    saved = save(repo.folder, tmp_path / "saved")
+    entries = [replace(one, redacted=one.path == "new.txt") for one in saved.entries]
+    repo.git("update-index", "--chmod=+x", "new.txt")
+    assert "new.txt: is staged otherwise here" in git_difference(saved.document, entries, repo.folder)
+
+
 def test_a_folder_in_the_place_of_what_was_gone_has_lines_for_what_lies_in_it(
     repo: Repo, tmp_path: Path
 ) -> None:
@@ -123,13 +168,7 @@ def test_a_folder_without_git_is_compared_file_by_file(repo: Repo, tmp_path: Pat
 
 def test_an_operation_in_progress_is_said(repo: Repo, tmp_path: Path) -> None:
     saved = save(repo.folder, tmp_path / "saved")
-    repo.git("stash", "-q", "-u")
-    repo.git("checkout", "-q", "-b", "side")
-    repo.commit("side")
-    repo.git("checkout", "-q", "main")
-    repo.commit("main")
-    with pytest.raises(subprocess.CalledProcessError):
-        repo.git("merge", "side")
+    in_conflict(repo)
     lines = git_difference(saved.document.model_copy(update={"staged": ()}), saved.entries, repo.folder)
     assert "in progress: nothing was captured, here it is merge" in lines
     assert "the index is not compared: it belongs to another commit here" in lines

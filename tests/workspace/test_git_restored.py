@@ -41,14 +41,30 @@ def test_what_was_announced_and_is_not_carried_costs_that_file_alone(repo: Repo,
     assert git(tmp_path / "again", "diff", "--name-only", "--diff-filter=A") == b"kept\n"
 
 
-def test_a_merge_goes_on_with_the_other_side_from_a_clone(repo: Repo, tmp_path: Path) -> None:
-    """It is on no remote, and no ancestor of HEAD."""
+def in_conflict(repo: Repo) -> None:
     repo.git("checkout", "-q", "-b", "side")
     repo.commit("their side")
     repo.git("checkout", "-q", "main")
     repo.commit("our side")
     with pytest.raises(subprocess.CalledProcessError):
         repo.git("merge", "side")
+
+
+def test_a_clone_that_has_one_side_of_a_merge_is_no_reason_to_leave_the_other(
+    repo: Repo, tmp_path: Path
+) -> None:
+    in_conflict(repo)
+    saved = save(repo.folder, tmp_path / "saved")
+    assert len(set(saved.document.commit_refs.values())) == 2
+    clone = Repo(tmp_path / "clone")
+    clone.git("fetch", "-q", str(repo.folder), "side")
+    assert saved.write(tmp_path / "again", clone.folder).missing is None
+    assert state_of(tmp_path / "again") == state_of(repo.folder)
+
+
+def test_a_merge_goes_on_with_the_other_side_from_a_clone(repo: Repo, tmp_path: Path) -> None:
+    """It is on no remote, and no ancestor of HEAD."""
+    in_conflict(repo)
     saved = save(repo.folder, tmp_path / "saved", commits=False)
     saved.write(tmp_path / "again", repo.folder)
     assert state_of(tmp_path / "again") == state_of(repo.folder)
@@ -66,6 +82,16 @@ def test_what_is_laid_beside_takes_no_name_of_the_work_tree(repo: Repo, tmp_path
     assert any(note.endswith("lie in .checkpoint-git-2") for note in written.notes)
     assert (tmp_path / "again" / ".checkpoint-git-2" / "git.json").is_file()
     assert sorted(tree_of(tmp_path / "again" / ".checkpoint-git")) == ["mine"]
+
+
+def test_commits_that_the_state_does_not_name_are_not_taken(repo: Repo, tmp_path: Path) -> None:
+    saved = save(repo.folder, tmp_path / "saved", commits=False)
+    saved.bundle = save(repo.folder, tmp_path / "other").bundle
+    assert saved.bundle is not None
+    written = saved.write(tmp_path / "again")
+    assert any("did not travel" in note for note in written.notes)
+    assert git(tmp_path / "again", "rev-list", "--all") == b""
+    assert git(tmp_path / "again", "count-objects").startswith(b"0 objects")
 
 
 def test_a_clone_of_another_object_format_has_nothing_of_use(repo: Repo, tmp_path: Path) -> None:
