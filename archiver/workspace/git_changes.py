@@ -13,6 +13,7 @@ from archiver.git.worktree import Absent, entries, inside, unmarked
 from archiver.workspace.git_places import Places
 
 MAX_NAMES = 2_000_000
+_FILE = b"100644"
 _NOTHING = b"000000"
 _MODULE = b"160000"
 _POINTER = b"version https://git-lfs.github.com/spec/v1\n"
@@ -34,8 +35,8 @@ class Changes:
     """Mode in HEAD, mode and object in the index; a mode of zeros says that it is not there."""
     stages: list[tuple[bytes, int, bytes, bytes]] = field(default_factory=list)
     """Path, stage, mode and object of unmerged entries."""
-    intended: list[bytes] = field(default_factory=list)
-    """Paths that the index knows without a content."""
+    intended: dict[bytes, bytes] = field(default_factory=dict)
+    """Paths that the index knows without a content, and the mode that it noted."""
     modules: dict[bytes, bytes] = field(default_factory=dict)
     absent: Absent = field(default_factory=Absent)
     pointers: list[bytes] = field(default_factory=list)
@@ -101,7 +102,7 @@ def _take_status(view: View, changes: Changes) -> None:
             _, state, _, in_head, _, _, _, _, name = entry.split(b" ", 8)
             _add(changes.names, inside(name), present=_is_file(in_head))
             if state == b".A":
-                changes.intended.append(name)
+                changes.intended[name] = _FILE
         elif kind == b"u":
             words = entry.split(b" ", 10)
             _add(changes.names, inside(words[10]), present=_is_file(words[4]))
@@ -134,8 +135,10 @@ def _take_staged(view: View, changes: Changes) -> None:
         changes.stages.append((inside(name), int(stage), mode, blob))
 
     view.ask("ls-files", "-u", "-z", sink=entries(unmerged))
-    for name in (*(name for name, *_ in changes.stages), *changes.intended):
+    for name, *_ in changes.stages:
         changes.staged.pop(name, None)  # `diff-index` says of these too that they differ
+    for name, usual in changes.intended.items():
+        _, changes.intended[name], _ = changes.staged.pop(name, (b"", usual, b""))
 
 
 def pairs(take: Callable[[bytes, bytes], None]) -> Callable[[bytes], None]:

@@ -94,8 +94,8 @@ def _entries(changes: Changes) -> Iterator[Staged]:
             yield _entry(name, 0, mode, blob)
     for name, stage, now, blob in changes.stages:
         yield _entry(name, stage, now.decode("ascii"), blob)
-    for name in changes.intended:
-        yield Staged(os.fsdecode(name), "100644", intent_to_add=True)
+    for name, now in changes.intended.items():
+        yield Staged(os.fsdecode(name), now.decode("ascii"), intent_to_add=True)
 
 
 def _entry(name: bytes, stage: int, mode: str, blob: bytes) -> Staged:

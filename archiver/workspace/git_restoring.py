@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -170,15 +171,29 @@ def _lines(document: GitDocument, blobs: dict[str, str]) -> Iterator[bytes]:
 
 def _intended(new: NewRepository, document: GitDocument) -> Iterator[str]:
     """What was only announced to the index, where it still lies in the work tree."""
-    paths = [one.path for one in document.staged if one.intent_to_add]
-    there = [path for path in paths if os.path.lexists(new.folder / path)]
-    if there:
-        given = b"".join(os.fsencode(path) + b"\0" for path in there)
-        new.run(
-            "add", "--intent-to-add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=given
-        )
-    for path in sorted(set(paths) - set(there)):
+    announced = [one for one in document.staged if one.intent_to_add]
+    there = [one for one in announced if os.path.lexists(new.folder / one.path)]
+    if there and not _announce(new, there):
+        yield f"`git add --intent-to-add` of {len(there)} files is forgotten: git does not do it again"
+    for path in sorted({one.path for one in announced} - {one.path for one in there}):
         yield f"`git add --intent-to-add` of {one_line(path)} is forgotten: the file was not carried"
+
+
+def _announce(new: NewRepository, entries: Iterable[StagedEntry]) -> bool:
+    """Git notes what a path is in the work tree, which may be another thing than when it was announced."""
+    paths = bytearray()
+    with tempfile.TemporaryDirectory(prefix="announced-", dir=new.git_folder) as folder:
+        for one in entries:
+            place = Path(folder) / one.path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if one.mode == "120000":
+                place.symlink_to("nowhere")
+            else:
+                place.touch(0o755 if one.mode == "100755" else 0o644)
+            paths += os.fsencode(one.path) + b"\0"
+        words = ("--intent-to-add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul")
+        status, _ = new.run(f"--work-tree={folder}", "add", *words, stdin=bytes(paths))
+    return status == 0
 
 
 def _remotes(new: NewRepository, document: GitDocument) -> Iterator[str]:

@@ -11,7 +11,7 @@ from freshness.repos import Repo
 from archiver.model.git_document import Remote, StateFile
 from archiver.workspace import git_overlay
 
-from .git_saving import git, save, state_of, tree_of
+from .git_saving import git, save, saved_and_made_again, state_of, tree_of
 
 
 @pytest.fixture
@@ -28,6 +28,27 @@ def test_the_upstream_is_that_of_the_remote_with_the_longest_name(repo: Repo, tm
     saved.write(tmp_path / "again")
     assert git(tmp_path / "again", "config", "branch.main.remote") == b"team/x\n"
     assert git(tmp_path / "again", "config", "branch.main.merge") == b"refs/heads/main\n"
+
+
+@pytest.mark.parametrize("announced", [0o644, 0o755, "link"])
+@pytest.mark.parametrize("later", [0o644, 0o755, "link"])
+def test_what_was_announced_is_what_it_was_then(
+    repo: Repo, tmp_path: Path, announced: int | str, later: int | str
+) -> None:
+    """The index has its kind, and the work tree may have another by now."""
+    place = repo.folder / "folder" / "announced"
+    place.parent.mkdir()
+    for kind in (announced, later):
+        place.unlink(missing_ok=True)
+        if isinstance(kind, int):
+            place.touch()
+            place.chmod(kind)
+        else:
+            place.symlink_to("file.txt")
+        if kind is announced:
+            repo.git("add", "--intent-to-add", "folder/announced")
+    _, written, _ = saved_and_made_again(repo, tmp_path / "saved")
+    assert written.notes == ()
 
 
 def test_what_was_announced_and_is_not_carried_costs_that_file_alone(repo: Repo, tmp_path: Path) -> None:
