@@ -21,11 +21,12 @@ from archiver.archive import Given, Options, Source
 from archiver.config import load
 from archiver.errors import ArchiveFormatError, ArchiverError, InputNotFoundError, UsageError
 from archiver.extracting import Extracted
-from archiver.model.git_document import GitDocument
+from archiver.model import Receipt
+from archiver.model.git_document import GitDocument, Submodule
 from archiver.model.workspace import TreeEntry, WorkspaceDocument
 from archiver.progress import Silent
 from archiver.setup import Setup, open_setup
-from archiver.workspace_part import PickedFiles, pick
+from archiver.workspace_part import PickedFiles, absent, fits, pick
 from tests.noise import noise
 
 RUN = "r"
@@ -57,6 +58,22 @@ def folder(tmp_path: Path) -> Path:
     os.utime(place / "src" / "run.sh", ns=(5_000_000_007, 5_000_000_007))
     os.utime(place / "src", ns=(7_000_000_007, 7_000_000_007))
     return place
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted", "does"),
+    [
+        ("a/b", "a", True),
+        ("a/b", "a/", True),
+        ("ab", "a", False),
+        ("a", "a/b", False),
+        ("a/b", "*b", True),
+        ("A", "[a]", False),
+        ("a", "", False),
+    ],
+)
+def test_a_name_fits_itself_what_lies_in_it_and_its_pattern(path: str, wanted: str, does: bool) -> None:
+    assert fits(path, wanted) is does
 
 
 @pytest.fixture
@@ -310,6 +327,19 @@ def test_a_git_folder_is_not_written() -> None:
     hook = TreeEntry(".git/hooks/post-checkout", "file", 0o755, 0, sha256="0" * 64)
     with pytest.raises(ArchiveFormatError, match="git folder"):
         picks(document, [hook], "workspace/*")
+
+
+def test_of_a_file_in_a_submodule_the_commit_is_named() -> None:
+    commit, checked_out = "a" * 40, "b" * 40
+    modules = (
+        Submodule(path="module", commit=commit, checked_out=checked_out),
+        Submodule(path="closed", commit=commit),
+    )
+    document = plain(kind="git", git=GitDocument(base="c" * 40, submodules=modules))
+    for path, one in (("workspace/module/x", checked_out), ("workspace/closed", commit)):
+        found = absent(path, document, list, Receipt())
+        assert "whose files do not travel" in str(found)
+        assert found.remedy == f"look in a clone of it, at commit {one}"
 
 
 def test_nothing_is_written_through_a_link_or_above(tmp_path: Path) -> None:

@@ -256,6 +256,9 @@ def test_content_of_another_size_is_refused(repo: Repo, tmp_path: Path) -> None:
         saved.write(tmp_path / "again")
 
 
+DONE = {"rebase-merge/done": "exec touch MARK\n", "rebase-merge/git-rebase-todo.backup": "x touch MARK\n"}
+
+
 def rebase_with(todo: str) -> dict[str, str]:
     return {"rebase-merge/git-rebase-todo": todo, "rebase-merge/head-name": "refs/heads/main\n"}
 
@@ -264,6 +267,7 @@ def rebase_with(todo: str) -> dict[str, str]:
     ("operation", "files", "said"),
     [
         ("rebase", rebase_with("exec touch MARK\nx touch MARK\nbreak\n"), "2 commands of the rebase"),
+        ("rebase", DONE | rebase_with("exec touch MARK\n"), "1 commands of the rebase"),
         ("rebase", {"rebase-merge/author-script": "GIT_AUTHOR_NAME='x'; touch MARK\n"}, "author-script"),
         ("cherry-pick", {"sequencer/opts": "[options]\n\tstrategy = MARK\n"}, "sequencer/opts"),
         ("cherry-pick", {"sequencer/opts": "[include]\n\tpath = MARK\n"}, "sequencer/opts"),

@@ -115,6 +115,13 @@ def test_commits_that_the_state_does_not_name_are_not_taken(repo: Repo, tmp_path
     assert git(tmp_path / "again", "count-objects").startswith(b"0 objects")
 
 
+def test_where_head_was_before_is_not_needed_to_go_on(repo: Repo, tmp_path: Path) -> None:
+    """After `git reset` and `git gc` that commit may be anywhere."""
+    in_conflict(repo)
+    (repo.folder / ".git" / "ORIG_HEAD").write_text(f"{'a' * 40}\n")
+    saved_and_made_again(repo, tmp_path / "saved")
+
+
 def test_a_clone_of_another_object_format_has_nothing_of_use(repo: Repo, tmp_path: Path) -> None:
     """Though the first digits of an id may be those of a commit there."""
     saved = save(repo.folder, tmp_path / "saved")
