@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -132,6 +133,25 @@ def test_a_clone_of_another_object_format_has_nothing_of_use(repo: Repo, tmp_pat
     )
     saved.write(tmp_path / "again", other.folder)
     assert tree_of(tmp_path / "again") == tree_of(repo.folder)
+
+
+def test_times_are_those_of_files_and_links_and_of_nothing_that_a_link_leads_to(
+    repo: Repo, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("x")
+    (repo.folder / "link").symlink_to(outside)
+    (repo.folder / "new.txt").write_text("new")
+    for name, moment in (("link", 5_000_000_007), ("new.txt", 7_000_000_009)):
+        os.utime(repo.folder / name, ns=(moment, moment), follow_symlinks=False)
+    before = outside.stat().st_mtime_ns
+    saved_and_made_again(repo, tmp_path / "saved")
+    made = tmp_path / "saved" / "again"
+    assert [(made / name).lstat().st_mtime_ns for name in ("link", "new.txt")] == [
+        5_000_000_007,
+        7_000_000_009,
+    ]
+    assert outside.stat().st_mtime_ns == before
 
 
 @pytest.mark.parametrize("with_git", [True, False])
