@@ -270,6 +270,8 @@ def rebase_with(todo: str) -> dict[str, str]:
         ("rebase", DONE | rebase_with("exec touch MARK\n"), "1 commands of the rebase"),
         ("rebase", {"rebase-merge/author-script": "GIT_AUTHOR_NAME='x'; touch MARK\n"}, "author-script"),
         ("cherry-pick", {"sequencer/opts": "[options]\n\tstrategy = MARK\n"}, "sequencer/opts"),
+        ("cherry-pick", {"sequencer/opts": "[options]\n\tstrategy = true\n"}, "sequencer/opts"),
+        ("cherry-pick", {"sequencer/opts": "[options]\n\tgpg-sign = true\n"}, "sequencer/opts"),
         ("cherry-pick", {"sequencer/opts": "[include]\n\tpath = MARK\n"}, "sequencer/opts"),
         ("bisect", {"BISECT_LOG": "git bisect start; touch MARK\n"}, "BISECT_LOG"),
         ("am", {"rebase-apply/apply-opt": " '--directory=/'\n"}, "apply-opt"),
