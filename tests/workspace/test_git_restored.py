@@ -154,6 +154,19 @@ def test_times_are_those_of_files_and_links_and_of_nothing_that_a_link_leads_to(
     assert outside.stat().st_mtime_ns == before
 
 
+def test_no_empty_folder_is_left_where_all_that_lay_in_it_is_gone(repo: Repo, tmp_path: Path) -> None:
+    for name in ("a/b/c", "a/d/e", "f/g"):
+        (repo.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo.folder / name).write_text("x")
+    repo.git("add", "-A")
+    repo.git("commit", "-q", "-m", "two")
+    for name in ("a/b/c", "f/g"):
+        (repo.folder / name).unlink()
+    saved_and_made_again(repo, tmp_path / "saved")
+    made = tmp_path / "saved" / "again"
+    assert sorted(str(one.relative_to(made)) for one in made.glob("[!.]*/**")) == ["a", "a/d"]
+
+
 @pytest.mark.parametrize("with_git", [True, False])
 def test_a_time_that_the_file_system_does_not_have_is_told(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_git: bool
