@@ -23,7 +23,8 @@ _SAFE: Final = {
     "apply-opt": re.compile(r"\n?"),
 }
 """What git, of this or an older version, reads as more than text."""
-_COMMAND: Final = re.compile(r"^(?:exec|x)(?:[ \t].*)?$")
+_COMMAND: Final = re.compile(r"[ \t]*(?:exec|x)(?![^ \t\r])")
+"""A line of a list that runs a command: git takes white space before it."""
 _ORIGINAL: Final = ("rebase-merge", "rebase-apply")
 
 
@@ -63,8 +64,9 @@ def _write(new: NewRepository, file: StateFile) -> Iterator[str]:
         yield f"the state file {file.name} is not put back: git might read more than text in it"
         return
     if file.name in LISTS or name in ("done", "git-rebase-todo.backup"):
-        commands = [line for line in text.splitlines() if _COMMAND.match(line)]
-        text = "".join(f"{line}\n" for line in text.splitlines() if not _COMMAND.match(line))
+        lines = text.split("\n")  # as git does: a subject may have what Python takes for an end of line
+        commands = [line for line in lines if _COMMAND.match(line)]
+        text = "\n".join(line for line in lines if not _COMMAND.match(line))
         if commands and file.name in LISTS:
             shown = ", ".join(one_line(line) for line in commands[:5])
             yield f"{len(commands)} commands of the rebase are taken off its list, run them by hand: {shown}"

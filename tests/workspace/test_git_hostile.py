@@ -267,6 +267,7 @@ def rebase_with(todo: str) -> dict[str, str]:
     ("operation", "files", "said"),
     [
         ("rebase", rebase_with("exec touch MARK\nx touch MARK\nbreak\n"), "2 commands of the rebase"),
+        ("rebase", rebase_with(" exec touch MARK\nx\ttouch MARK\n\t x touch MARK\n"), "3 commands of the"),
         ("rebase", DONE | rebase_with("exec touch MARK\n"), "1 commands of the rebase"),
         ("rebase", {"rebase-merge/author-script": "GIT_AUTHOR_NAME='x'; touch MARK\n"}, "author-script"),
         ("cherry-pick", {"sequencer/opts": "[options]\n\tstrategy = MARK\n"}, "sequencer/opts"),

@@ -12,7 +12,7 @@ from freshness.repos import Repo
 from archiver.model.git_document import Remote, StateFile
 from archiver.workspace import git_overlay
 
-from .git_saving import git, save, saved_and_made_again, state_of, tree_of
+from .git_saving import Saved, git, save, saved_and_made_again, state_of, tree_of
 
 
 @pytest.fixture
@@ -121,6 +121,32 @@ def test_where_head_was_before_is_not_needed_to_go_on(repo: Repo, tmp_path: Path
     in_conflict(repo)
     (repo.folder / ".git" / "ORIG_HEAD").write_text(f"{'a' * 40}\n")
     saved_and_made_again(repo, tmp_path / "saved")
+
+
+def in_rebase(repo: Repo, saved: Saved, files: dict[str, str]) -> None:
+    files = {"head-name": "refs/heads/main\n", "orig-head": repo.git("rev-parse", "HEAD") + "\n"} | files
+    states = tuple(StateFile(name=f"rebase-merge/{name}", text=text) for name, text in files.items())
+    saved.document = saved.document.model_copy(update={"in_progress": "rebase", "in_progress_files": states})
+
+
+def test_of_the_list_of_a_rebase_all_but_its_commands_stays(repo: Repo, tmp_path: Path) -> None:
+    """A subject may hold what some programs take for the end of a line, or begin like a command."""
+    kept = "pick 1234567 one\u2028two\x0cthree\x85\n# exec x\nexecute\nx-ray\n\nlabel x"
+    saved = save(repo.folder, tmp_path / "saved")
+    in_rebase(repo, saved, {"git-rebase-todo": f"exec\n{kept}\n\texec a\rb\n  x a\nx\r\n"})
+    (said,) = saved.write(tmp_path / "again").notes
+    assert said.startswith("4 commands of the rebase")
+    todo = tmp_path / "again" / ".git" / "rebase-merge" / "git-rebase-todo"
+    assert todo.read_bytes().decode() == f"{kept}\n"
+
+
+def test_only_a_branch_is_put_where_it_was_before_a_rebase(repo: Repo, tmp_path: Path) -> None:
+    for number, name in enumerate(("refs/tags/v1", "refs/remotes/origin/main", "HEAD", "refs/heads/other")):
+        saved = save(repo.folder, tmp_path / f"saved {number}")
+        in_rebase(repo, saved, {"head-name": f"{name}\n"})
+        saved.write(tmp_path / f"again {number}")
+        refs = git(tmp_path / f"again {number}", "for-each-ref", "--format=%(refname)").decode().split()
+        assert refs == ["refs/heads/main", *([name] if name.startswith("refs/heads/") else [])]
 
 
 def test_a_clone_of_another_object_format_has_nothing_of_use(repo: Repo, tmp_path: Path) -> None:
