@@ -106,9 +106,13 @@ def git(folder: Path, *arguments: str, check: bool = True) -> bytes:
     ).stdout
 
 
-def tree_of(folder: Path, ignored: frozenset[str] = frozenset()) -> dict[str, tuple[str, int, bytes]]:
-    """Files and links: kind, mode, content or target. Not what is ignored, nor repositories inside."""
-    found: dict[str, tuple[str, int, bytes]] = {}
+Lying = tuple[str, int, bytes]
+"""Kind, mode, content or target."""
+
+
+def tree_of(folder: Path, ignored: frozenset[str] = frozenset()) -> dict[str, Lying]:
+    """Files and links. Not what is ignored, nor repositories inside."""
+    found: dict[str, Lying] = {}
     waiting = [folder]
     while waiting:
         for path in waiting.pop().iterdir():
@@ -164,6 +168,17 @@ def without_repositories(status: bytes, saved: Saved) -> bytes:
     return b"\0".join(entry for entry in status.split(b"\0") if entry not in own)
 
 
+def as_far_as_git_knows(tree: dict[str, Lying], saved: Saved) -> dict[str, Lying]:
+    """The tree as it can come back: of a file that is as in its commit, git knows whether it is a program."""
+    changed = saved.named()
+    return {
+        name: one
+        if name in changed or one[0] != "file"
+        else (one[0], 0o755 if one[1] & 0o100 else 0o644, one[2])
+        for name, one in tree.items()
+    }
+
+
 def saved_and_made_again(
     repo: Repo, place: Path, *, repository: Path | None = None, **options: Any
 ) -> tuple[Saved, GitWritten, Path]:
@@ -174,7 +189,7 @@ def saved_and_made_again(
     into = place / "again"
     written = saved.write(into, repository)
     assert written.missing is None
-    assert tree_of(into) == tree_of(repo.folder, ignored_in(repo.folder))
+    assert tree_of(into) == as_far_as_git_knows(tree_of(repo.folder, ignored_in(repo.folder)), saved)
     then, now = state_of(repo.folder), state_of(into)
     then["status"] = without_repositories(then["status"], saved)
     assert now == then

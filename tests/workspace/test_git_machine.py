@@ -85,8 +85,7 @@ class Working(RuleBasedStateMachine):
     def chmod(self, name: str, mode: int) -> None:
         path = self.repo.folder / name
         if path.is_file() and not path.is_symlink():
-            # Of a file that git finds unchanged it knows only whether it is a program.
-            path.write_bytes(path.read_bytes() + b"+")
+            path.write_bytes(path.read_bytes() + b"+")  # until it is committed, its mode travels
             path.chmod(mode)
 
     @rule(name=NAMES)
