@@ -171,4 +171,8 @@ def test_every_link_of_the_readme_leads_somewhere() -> None:
     links = [link for link in re.findall(r"\]\(([^)]+)\)", README) if not link.startswith("https://")]
     assert len(links) > 5
     for link in links:
-        assert (ROOT / link).exists(), link
+        name, _, anchor = link.partition("#")
+        assert (ROOT / name).exists(), link
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", (ROOT / name).read_text(), re.MULTILINE)
+            assert anchor in {heading.lower().replace(" ", "-") for heading in headings}, link
