@@ -56,7 +56,7 @@ class BaseMissing:
 
 @dataclass(frozen=True, slots=True)
 class GitWritten:
-    """What was made: notes for a person; `missing` where only the changed files could be written."""
+    """What was made: notes for a person; `missing` where commits were, so that only changed files are."""
 
     notes: tuple[str, ...]
     missing: BaseMissing | None = None
