@@ -9,8 +9,9 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from archiver import (
     audit,
@@ -40,6 +41,12 @@ from archiver.repair import RepairReport, repair
 from archiver.restored import Restored
 from archiver.safetext import one_line
 from archiver.taking_over import Planned, Resumed
+
+_LEFT_OUT: Final = (
+    "workspace: it was left out, as was asked; restore again without --no-workspace, or fetch files of it "
+    "with --only 'workspace/PATH'"
+)
+_ALL_ELSE: Final = "to hand over everything but the workspace: --no-workspace"
 
 if TYPE_CHECKING:
     from archiver.scratch import Scratch
@@ -142,6 +149,7 @@ def restore(
     claim: bool = False,
     force: bool = False,
     repository: Path | None = None,
+    workspace: bool = True,
     current: Current | None = None,
     progress: Progress | None = None,
     now: datetime | None = None,
@@ -151,7 +159,7 @@ def restore(
     `resolve` and `current` as for `plan`. What `asked` names stops nothing and counts as accepted by nobody:
     the caller asks about it afterwards, by itself. `claim` also takes the run over, just before the folder
     appears. `force` replaces a folder in which an earlier restore of this run was handed over, and nothing
-    else.
+    else. Without `workspace` the folder that was saved with it is neither fetched nor made.
 
     Raises `StaleCheckpointError` or `NeedsDecisionError` for a blocker that was not accepted,
     `BundleMissingError`, `DigestMismatchError`, what `Restored.resume` raises, and whatever a stage finds
@@ -171,7 +179,7 @@ def restore(
     with target.beside(into) as scratch:
         unpacked = scratch.path / "bundle"
         with choosing.advising(report.record, setup):
-            found = saved.fetch(report.record, setup, unpacked, progress, planned.known)
+            found = saved.fetch(report.record, setup, unpacked, progress, planned.known, workspace=workspace)
         checkpoint, repairs = _repaired(found.checkpoint, scratch)
         checkpoint = taking_over.with_ledger(checkpoint, planned.entries)
         checkpoint, decisions = taking_over.decide(checkpoint, planned, resolve)
@@ -188,6 +196,9 @@ def restore(
         report = report.model_copy(update={"accepted": _accepted(report, accept)})
         report = _audited(report, setup, planned.new, into)
         progress.stage("write", None)
+        lay_out: handover.LayOut = partial(_workspace, unpacked, setup=setup, repository=repository)
+        if found.workspace and not workspace:
+            lay_out = _left_out
         taking = taking_over.Taking(planned, setup, checkpoint, now) if claim else None
         report = handover.write(
             checkpoint,
@@ -198,7 +209,7 @@ def restore(
             scratch,
             replaced,
             taking,
-            lambda folder: _workspace(unpacked, folder, setup, repository),
+            lay_out,
         )
     if taking is not None:
         report = report.model_copy(update={"warnings": (*report.warnings, *taking.warnings)})
@@ -256,11 +267,19 @@ def _audited(report: Report, setup: Setup, decided: tuple[Decision, ...], into: 
     return report.model_copy(update={"warnings": (*report.warnings, *said)})
 
 
+def _left_out(_folder: Path) -> tuple[str, ...]:
+    return (_LEFT_OUT,)
+
+
 def _workspace(unpacked: Path, folder: Path, setup: Setup, repository: Path | None) -> tuple[str, ...]:
     """Make the workspace that was saved, if one was; what somebody who goes on in it has to know."""
     from archiver.workspace_out import lay_out  # most bundles hold none
 
-    laid = lay_out(unpacked, folder, entries=setup.settings.workspace.entries, repository=repository)
+    try:
+        laid = lay_out(unpacked, folder, entries=setup.settings.workspace.entries, repository=repository)
+    except ArchiverError as error:
+        error.remedy = f"{error.remedy}; {_ALL_ELSE}" if error.remedy else _ALL_ELSE
+        raise
     if laid is None:
         return ()
     said = tuple(f"workspace: {note}" for note in laid.notes)

@@ -20,10 +20,12 @@ from archiver.errors import (
 )
 from archiver.migrate import migrate, version_of
 from archiver.model import SCHEMA_VERSION, Checkpoint, Record
+from archiver.model.workspace import WORKSPACE
 from archiver.progress import Progress
 from archiver.record_of import effect_counts
 
 if TYPE_CHECKING:
+    from archiver.model.manifest import Manifest
     from archiver.setup import Setup
 
 
@@ -38,6 +40,8 @@ class Saved:
     """Fingerprint of the identity that opened the bundle."""
     break_glass: bool
     """Whether that is one for emergencies only."""
+    workspace: bool
+    """Whether the bundle holds a workspace, fetched or not."""
 
 
 def demand_supported(record: Record) -> None:
@@ -51,21 +55,37 @@ def demand_supported(record: Record) -> None:
         )
 
 
-def fetch(record: Record, setup: Setup, unpacked: Path, progress: Progress, known: Iterable[Record]) -> Saved:
+def fetch(
+    record: Record,
+    setup: Setup,
+    unpacked: Path,
+    progress: Progress,
+    known: Iterable[Record],
+    *,
+    workspace: bool = True,
+) -> Saved:
     """Unpack the bundle into the new folder `unpacked` and read its checkpoint, whose items lie there.
 
-    `known` are verified records of the run, among them those of the bases of the bundle.
+    `known` are verified records of the run, among them those of the bases of the bundle. Without `workspace`
+    nothing is read of the folder that was saved with it.
 
     Raises what `bundles.fetch` does, `ArchiveFormatError` for a document that is not valid, and
     `ContextMismatchError` or `DigestMismatchError` where it is not what the record says.
     """
     demand_supported(record)
-    fetched = bundles.unpack(record, setup, unpacked, progress, known)
+    choose = None if workspace else _without_workspace
+    fetched = bundles.unpack(record, setup, unpacked, progress, known, choose=choose)
     document = members.document_in(unpacked)
     migrated, steps = _migrated(document, record)
     checkpoint = members.with_items(_validated(migrated, record), unpacked, fetched.manifest)
     _demand_agreement(checkpoint, record)
-    return Saved(checkpoint, document, steps, fetched.opened_by, fetched.break_glass)
+    held = any(member.path == WORKSPACE for member in fetched.manifest.members)
+    return Saved(checkpoint, document, steps, fetched.opened_by, fetched.break_glass, held)
+
+
+def _without_workspace(manifest: Manifest) -> list[str]:
+    below = f"{WORKSPACE.partition('/')[0]}/"
+    return [member.path for member in manifest.members if not member.path.startswith(below)]
 
 
 def _migrated(document: dict[str, Any], record: Record) -> tuple[dict[str, Any], tuple[str, ...]]:

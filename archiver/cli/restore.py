@@ -100,6 +100,10 @@ def restore(
             metavar="DIR",
         ),
     ] = None,
+    no_workspace: Annotated[
+        bool,
+        typer.Option("--no-workspace", help="Leave out the folder that was saved with it; fetch the rest."),
+    ] = False,
     network: Annotated[
         bool,
         typer.Option(
@@ -130,9 +134,11 @@ def restore(
 
     resolved = _resolved(resolve or [])
     _refuse_with_plan(plan, claim, force)
+    _refuse_both(no_workspace, repo)
     if only:
         others = {"plan": plan, "claim": claim, "force": force, "network": network, "repo": repo is not None}
-        _refuse_with_only(**others, resolve=bool(resolved))
+        others |= {"resolve": bool(resolved), "no-workspace": no_workspace}
+        _refuse_with_only(**others)
     if into is not None:
         into = absolute(into)
         lookup(into)
@@ -166,6 +172,7 @@ def restore(
                 claim=claim,
                 force=force,
                 repository=repo,
+                workspace=not no_workspace,
                 progress=progress,
             ).report
     if as_json:
@@ -255,6 +262,15 @@ def _refuse_with_plan(plan: bool, claim: bool, force: bool) -> None:
         raise UsageError(
             f"--plan changes nothing, so it does not go with {'--claim' if claim else '--force'}",
             remedy="leave out one of the two",
+        )
+
+
+def _refuse_both(no_workspace: bool, repo: Path | None) -> None:
+    if no_workspace and repo is not None:
+        from archiver.errors import UsageError
+
+        raise UsageError(
+            "--repo is for the workspace that --no-workspace leaves out", remedy="leave out one of the two"
         )
 
 

@@ -142,6 +142,7 @@ class _Opening:
                     into=scratch.path / "restored",
                     accept=self._wanted.accept,
                     asked=_ALWAYS,
+                    workspace=False,  # the run goes on in its own folder
                     current=_current(self._wanted, self._setup),
                     now=self._now,
                 )

@@ -35,7 +35,12 @@ def state_at(run: str, to: int, setup: Setup) -> State:
     accept = {blocker.accept for blocker in found.blockers}
     with Scratch() as scratch:
         restored = restore.restore(
-            run, setup, into=scratch.path / "restored", at=to, accept={*accept, "effects"}
+            run,
+            setup,
+            into=scratch.path / "restored",
+            at=to,
+            accept={*accept, "effects"},
+            workspace=False,
         )
         return State.of(restored.state)
 
