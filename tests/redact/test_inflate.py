@@ -75,14 +75,14 @@ def test_a_short_file_is_what_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "start", [b"\x1f\x8b\xef\xe5", b"\x1f\x8b\x08\xe5", b"\x1f\x9d\x3f\x39", b"\x1f\x9d\xfc\x13"]
+    "start", [b"\x1f\x8b\xef\xe5", b"\x1f\x8b\x07\x00", b"\x1f\x9d\x3f\x39", b"\x1f\x9d\xfc\x13"]
 )
 def test_a_mark_of_two_bytes_alone_is_chance(start: bytes) -> None:
     assert kind_of(start + bytes(30)) is None
 
 
 @pytest.mark.parametrize(
-    ("start", "kind"), [(b"\x1f\x8b\x08\x1f", "gzip"), (b"\x1f\x8b", "gzip"), (b"\x1f\x9d\x90ab", "compress")]
+    ("start", "kind"), [(b"\x1f\x8b\x08\xff", "gzip"), (b"\x1f\x8b", "gzip"), (b"\x1f\x9d\x90ab", "compress")]
 )
 def test_a_mark_of_two_bytes_with_what_has_to_follow(start: bytes, kind: str) -> None:
     assert kind_of(start) == kind

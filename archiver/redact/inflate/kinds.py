@@ -26,8 +26,8 @@ _TOO_DEEP: Final = "archives are nested too deeply"
 
 _BY_TWO: Final = {b"\x1f\x8b": "gzip", b"\x1f\x9d": "compress"}
 _THIRD: Final = {
-    # The one method that there is, and the flags that have a meaning.
-    "gzip": re.compile(rb"\x08(?:[\0-\x1f]|\Z)"),
+    # The one method that there is; some readers do not mind flags that have no meaning.
+    "gzip": re.compile(rb"\x08"),
     # How many bits a code has: 9 to 16, with or without the sign of a block.
     "compress": re.compile(rb"[\x09-\x10\x89-\x90]"),
 }
