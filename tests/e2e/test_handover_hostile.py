@@ -248,7 +248,7 @@ def test_a_place_that_is_swapped_meanwhile_is_left_alone(
 
     fetch = room.fetch
 
-    def meanwhile(*arguments: Any) -> Any:
+    def meanwhile(*arguments: Any, **options: Any) -> Any:
         made: dict[str, Callable[[], object]] = {
             "file": lambda: into.write_text("x"),
             "link": lambda: into.symlink_to(elsewhere),
@@ -256,7 +256,7 @@ def test_a_place_that_is_swapped_meanwhile_is_left_alone(
             "pipe": lambda: os.mkfifo(into),
         }
         made[swapped]()
-        return fetch(*arguments)
+        return fetch(*arguments, **options)
 
     monkeypatch.setattr(room, "fetch", meanwhile)
     for force in (False, True):
@@ -373,9 +373,9 @@ def test_force_looks_again_at_what_it_moves_away(
 
     fetch = room.fetch
 
-    def meanwhile(*arguments: Any) -> Any:
+    def meanwhile(*arguments: Any, **options: Any) -> Any:
         (into / "mine").write_text("precious")
-        return fetch(*arguments)
+        return fetch(*arguments, **options)
 
     monkeypatch.setattr(room, "fetch", meanwhile)
     with pytest.raises(AlreadyExistsError, match="holds 'mine'"):

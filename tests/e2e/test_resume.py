@@ -332,9 +332,9 @@ def test_a_claim_that_comes_too_late_hands_nothing_over(
 
     fetch = room.fetch
 
-    def meanwhile(*arguments: Any) -> Any:
+    def meanwhile(*arguments: Any, **options: Any) -> Any:
         saved(first, effect("a", "confirmed"))
-        return fetch(*arguments)
+        return fetch(*arguments, **options)
 
     monkeypatch.setattr(room, "fetch", meanwhile)
     with pytest.raises(StaleWriterError):
