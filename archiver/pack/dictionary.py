@@ -8,7 +8,7 @@ of the base's table below `transcript/`, in the order of their paths, then those
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from archiver.model.manifest import MOST_DICTIONARY
@@ -19,6 +19,8 @@ from archiver.pack.frames import CONTENT
 _TRANSCRIPT: Final = "transcript/"
 _STATE: Final = ("effects.jsonl", "evidence.jsonl", "receipt.json", "checkpoint.json")
 """The nearest to what follows is the last."""
+_MOST_TIMES: Final = 24
+"""Zstandard makes its tables as large as a dictionary wants them: behind a tiny one much becomes larger."""
 T = TypeVar("T")
 
 
@@ -30,6 +32,12 @@ def is_text(path: str) -> bool:
 def is_small(members: Iterable[tuple[str, int]]) -> bool:
     """Whether members of these paths and sizes fill no more than one frame, as a dictionary demands."""
     return len(tar.END) + sum(tar.length(path, size) for path, size in members) <= CONTENT
+
+
+def pays(members: Sequence[Member], text: int) -> bool:
+    """Whether members can be compressed behind so many bytes of text, and come out smaller for it."""
+    small = is_small((one.path, one.size) for one in members)
+    return small and 0 < sum(one.size for one in members) <= _MOST_TIMES * text
 
 
 def lent(texts: Mapping[str, tuple[int, T]], count: int) -> list[T]:

@@ -125,7 +125,7 @@ def pack(
     if not isinstance(members, Redacted):
         raise TypeError("only members that went through redaction can be packed")
     here = members.value if base is None else new(members.value, base.table)
-    before = base.text if base is not None and _may_have_dictionary(here) else b""
+    before = base.text if base is not None and dictionary.pays(here, len(base.text)) else b""
     manifest = _manifest(members.value, here, head, limits, base, kept, before)
     with _Frames(write, threads) as frames:
         frames.put_alone(tar.manifest_entry(manifest.raw, head.mtime))
@@ -140,10 +140,6 @@ def pack(
     sizes = tuple(frames.sizes[1:])
     text = dictionary.of(members.value) if lending and not any(map(dictionary.is_text, kept.paths)) else b""
     return Packed(manifest, manifest.sha256, manifest.unpacked, sum(frames.sizes), sizes, chain, text)
-
-
-def _may_have_dictionary(here: tuple[Member, ...]) -> bool:
-    return bool(here) and dictionary.is_small((one.path, one.size) for one in here)
 
 
 def new(members: tuple[Member, ...], table: Mapping[str, Held]) -> tuple[Member, ...]:

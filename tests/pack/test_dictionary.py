@@ -103,9 +103,11 @@ def test_text_that_begins_like_a_dictionary_of_zstd(tmp_path: Path) -> None:
         ({"a": b"1"}, {"a": b"2"}),
         ({"transcript/1": b""}, {"transcript/1": b"", "a": b"2"}),
         ({"transcript/1": b"text"}, {"transcript/1": b"text"}),
-        ({"transcript/1": b"text"}, {"transcript/1": b"text", "a": bytes(CONTENT)}),
+        ({"transcript/1": b"text"}, {"transcript/1": b"text", "a": b""}),
+        ({"transcript/1": b"text"}, {"transcript/1": b"text", "a": bytes(97)}),
+        ({"transcript/1": bytes(CONTENT)}, {"transcript/1": bytes(CONTENT), "a": bytes(CONTENT)}),
     ],
-    ids=["no text", "empty text", "nothing new", "more than a frame"],
+    ids=["no text", "empty text", "nothing new", "an empty file", "much behind little", "more than a frame"],
 )
 def test_where_there_is_none(first: dict[str, bytes], second: dict[str, bytes], tmp_path: Path) -> None:
     line = Line()
