@@ -62,11 +62,13 @@ class Place:
             self.git("config", "user.email", "a@example.org")
 
     def tell(self, what: str, number: int) -> None:
-        (self.told / what).write_text(f"{number}\n")
+        new = self.told / f"{what}.new"
+        new.write_text(f"{number}\n")
+        new.replace(self.told / what)  # death in the midst of it leaves what was told before
 
     def heard(self, what: str) -> int:
         path = self.told / what
-        return int(path.read_text() or 0) if path.exists() else 0
+        return int(path.read_text()) if path.exists() else 0
 
 
 def step(place: Place, number: int) -> None:
