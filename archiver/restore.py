@@ -1,6 +1,6 @@
 """Restore a run: records → verify → choose → judge → get, open, unpack → migrate → repair → hand over.
 
-This file and `archive.py` alone know the order of the stages.
+This file, and `preparing.py` with `archive.py`, know the order of the stages.
 """
 
 from __future__ import annotations
