@@ -1,6 +1,6 @@
 """The dictionary of an incremental bundle: the end of what its base says of the run.
 
-A turn alone takes two or three times what it takes behind those before it. So a small increment is compressed
+A turn alone takes two to three times what it takes behind those before it. So a small increment is compressed
 as if the text of its base had been said before. Which text that is follows from the tables alone: the members
 of the base's table below `transcript/`, in the order of their paths, then those that each bundle has anew.
 """
